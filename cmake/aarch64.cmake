@@ -1,0 +1,11 @@
+# Cross-compiles the static libraries for 64-bit ARM with Debian's g++-aarch64-linux-gnu: headers of the libraries we
+# use are the same on both, so what this machine has serves; nothing is linked. tests/aarch64.sh uses it.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+
+# Packages are looked for where the compiler's machine has them; ours lie with the host's.
+file(GLOB host_libraries LIST_DIRECTORIES true /usr/lib/*-linux-gnu)
+list(APPEND CMAKE_LIBRARY_PATH ${host_libraries})
+list(TRANSFORM host_libraries APPEND /cmake)
+list(APPEND CMAKE_PREFIX_PATH ${host_libraries})

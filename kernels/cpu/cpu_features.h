@@ -1,0 +1,17 @@
+// What this processor and its operating system can run, asked once by whoever chooses a table.
+#ifndef TRIREME_KERNELS_CPU_CPU_FEATURES_H_
+#define TRIREME_KERNELS_CPU_CPU_FEATURES_H_
+
+namespace trireme::kernels::cpu {
+
+struct CpuFeatures {
+  bool has_avx2 = false;    // AVX2, FMA and F16C, with the registers saved by the system
+  bool has_avx512 = false;  // AVX-512 F, BW, DQ, VL and VNNI, likewise; implies has_avx2
+};
+
+// All false on processors that are not x86-64.
+CpuFeatures DetectCpuFeatures();
+
+}  // namespace trireme::kernels::cpu
+
+#endif  // TRIREME_KERNELS_CPU_CPU_FEATURES_H_

@@ -1,0 +1,18 @@
+// The tables over 16 lanes. Reading one is safe everywhere; calling the functions of those for an
+// instruction set only where cpu_features.h says so. kernel_table.cc chooses.
+#ifndef TRIREME_KERNELS_CPU_CPU_TABLES_H_
+#define TRIREME_KERNELS_CPU_CPU_TABLES_H_
+
+#include "kernels/kernel_table.h"
+
+namespace trireme::kernels::avx2 {
+extern const KernelTable kTable;
+}
+namespace trireme::kernels::avx512 {
+extern const KernelTable kTable;
+}
+namespace trireme::kernels::portable {
+extern const KernelTable kTable;
+}
+
+#endif  // TRIREME_KERNELS_CPU_CPU_TABLES_H_

@@ -1,0 +1,289 @@
+#include "kernels/cpu/packed_layout.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/formats/all_formats.h"
+#include "kernels/formats/group_scales.h"
+
+namespace trireme::kernels::cpu {
+namespace {
+
+constexpr int kGroupWords = 8;  // a group's codes, four to a word
+
+int64_t PanelCount(const SliceShape& shape) { return (shape.rows + kPanelRows - 1) / kPanelRows; }
+
+template <typename Block>
+int64_t PanelBytes(const SliceShape& shape) {
+  if constexpr (InfoOf(Block::kFormat).is_quantized) {
+    return QuantizedPanelBytes(Block::kTraits, shape.columns, shape.first_column);
+  } else {
+    return FloatPanelBytes(shape.columns, sizeof(Block));
+  }
+}
+
+uint32_t* WordOf(std::byte* codes, int vector, int lane) {
+  return reinterpret_cast<uint32_t*>(codes + vector * kVectorBytes + lane * 4);
+}
+uint32_t LoadWord(const std::byte* codes, int vector, int lane) {
+  uint32_t word;
+  std::memcpy(&word, codes + vector * kVectorBytes + lane * 4, sizeof(word));
+  return word;
+}
+
+// Planes of one or two bits of all columns, from vector first_vector on: bits `bit` (and bit + 1)
+// of each code.
+void WriteBits(const uint32_t (&words)[kGroupWords], int bit, int first_vector, std::byte* codes,
+               int lane) {
+  uint32_t plane = 0;
+  for (int v = 0; v < kGroupWords; ++v) {
+    plane |= (words[v] >> bit & 0x01010101U) << v;
+  }
+  *WordOf(codes, first_vector, lane) = plane;
+}
+void WritePairs(const uint32_t (&words)[kGroupWords], int bit, int first_vector, std::byte* codes,
+                int lane) {
+  for (int p = 0; p < 2; ++p) {
+    uint32_t plane = 0;
+    for (int u = 0; u < 4; ++u) {
+      plane |= (words[4 * p + u] >> bit & 0x03030303U) << (2 * u);
+    }
+    *WordOf(codes, first_vector + p, lane) = plane;
+  }
+}
+uint32_t ReadBits(const std::byte* codes, int first_vector, int word, int lane) {
+  return LoadWord(codes, first_vector, lane) >> word & 0x01010101U;
+}
+uint32_t ReadPairs(const std::byte* codes, int first_vector, int word, int lane) {
+  return LoadWord(codes, first_vector + word / 4, lane) >> (2 * (word % 4)) & 0x03030303U;
+}
+
+// Codes of one row of one group <-> words v = columns 4 v .. 4 v + 3.
+template <int kCodeBits>
+void WriteCodes(const uint32_t (&words)[kGroupWords], std::byte* codes, int lane) {
+  if constexpr (kCodeBits == 8) {
+    for (int v = 0; v < kGroupWords; ++v) {
+      *WordOf(codes, v, lane) = words[v];
+    }
+  } else if constexpr (kCodeBits >= 4) {
+    constexpr uint32_t kLow = 0x0F0F0F0FU;
+    for (int v = 0; v < 4; ++v) {
+      *WordOf(codes, v, lane) = (words[v] & kLow) | (words[v + 4] & kLow) << 4;
+    }
+  } else {
+    WritePairs(words, 0, 0, codes, lane);
+  }
+  if constexpr (kCodeBits == 3) {
+    WriteBits(words, 2, 2, codes, lane);
+  } else if constexpr (kCodeBits == 5) {
+    WriteBits(words, 4, 4, codes, lane);
+  } else if constexpr (kCodeBits == 6) {
+    WritePairs(words, 4, 4, codes, lane);
+  }
+}
+
+template <int kCodeBits>
+void ReadCodes(const std::byte* codes, int lane, uint32_t (&words)[kGroupWords]) {
+  for (int v = 0; v < kGroupWords; ++v) {
+    if constexpr (kCodeBits == 8) {
+      words[v] = LoadWord(codes, v, lane);
+    } else if constexpr (kCodeBits >= 4) {
+      words[v] = LoadWord(codes, v % 4, lane) >> (v < 4 ? 0 : 4) & 0x0F0F0F0FU;
+    } else {
+      words[v] = ReadPairs(codes, 0, v, lane);
+    }
+    if constexpr (kCodeBits == 3) {
+      words[v] |= ReadBits(codes, 2, v, lane) << 2;
+    } else if constexpr (kCodeBits == 5) {
+      words[v] |= ReadBits(codes, 4, v, lane) << 4;
+    } else if constexpr (kCodeBits == 6) {
+      words[v] |= ReadPairs(codes, 4, v, lane) << 4;
+    }
+  }
+}
+
+void StoreHalfBits(std::byte* target, int lane, uint16_t bits) {
+  std::memcpy(target + lane * 2, &bits, sizeof(bits));
+}
+uint16_t LoadHalfBits(const std::byte* source, int lane) {
+  uint16_t bits;
+  std::memcpy(&bits, source + lane * 2, sizeof(bits));
+  return bits;
+}
+
+// The scale fields of one row of a group: where they lie, written and read as a WeightGroup's.
+template <GroupTraits kTraits>
+void WriteScales(const WeightGroup& group, std::byte* group_scales, std::byte* piece_scales,
+                 int lane) {
+  for (int i = 0; i < FactorBytes(kTraits); ++i) {
+    group_scales[i * kPanelRows + lane] = std::byte{group.factors[i]};
+  }
+  if constexpr (HasSuperblocks(kTraits) || kTraits.scales == ScaleKind::kGroupHalf) {
+    std::byte* halves = HasSuperblocks(kTraits) ? piece_scales : group_scales;
+    StoreHalfBits(halves, lane, group.scale_bits);
+    if constexpr (kTraits.has_minimum) {
+      StoreHalfBits(halves + kPanelRows * 2, lane, group.minimum_bits);
+    }
+  }
+}
+
+template <GroupTraits kTraits>
+void ReadScales(const std::byte* group_scales, const std::byte* piece_scales, int lane,
+                WeightGroup* group) {
+  for (int i = 0; i < FactorBytes(kTraits); ++i) {
+    group->factors[i] = static_cast<uint8_t>(group_scales[i * kPanelRows + lane]);
+  }
+  if constexpr (HasSuperblocks(kTraits) || kTraits.scales == ScaleKind::kGroupHalf) {
+    const std::byte* halves = HasSuperblocks(kTraits) ? piece_scales : group_scales;
+    group->scale_bits = LoadHalfBits(halves, lane);
+    if constexpr (kTraits.has_minimum) {
+      group->minimum_bits = LoadHalfBits(halves + kPanelRows * 2, lane);
+    }
+  }
+}
+
+// Calls body(first_group, groups, piece_offset) for each piece of a panel.
+template <typename Block, typename Body>
+void ForEachPiece(const SliceShape& shape, const Body& body) {
+  const int64_t groups = shape.columns / kGroupValues;
+  const int64_t phase = PhaseOf(Block::kTraits, shape.first_column);
+  int64_t offset = 0;
+  for (int64_t done = 0; done < groups;) {
+    const int64_t piece_groups = GroupsOfPiece(groups, phase, done);
+    body(done, piece_groups, offset);
+    offset += PieceSize(PieceBytesOf(Block::kTraits), piece_groups);
+    done += piece_groups;
+  }
+}
+
+template <typename Block>
+void PackQuantizedRow(const SliceShape& shape, const std::byte* source, std::byte* panel,
+                      int lane) {
+  constexpr PieceBytes kBytes = PieceBytesOf(Block::kTraits);
+  constexpr int kBlockGroups = InfoOf(Block::kFormat).storage_values / kGroupValues;
+  ForEachPiece<Block>(shape, [&](int64_t first_group, int64_t groups, int64_t offset) {
+    std::byte* codes = panel + offset;
+    std::byte* group_scales = codes + groups * kBytes.codes;
+    std::byte* piece_scales = group_scales + groups * kBytes.group_scales;
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t stored_group = shape.first_column / kGroupValues + first_group + g;
+      Block block;
+      std::memcpy(&block,
+                  source + stored_group / kBlockGroups * static_cast<int64_t>(sizeof(Block)),
+                  sizeof(Block));
+      const WeightGroup group = block.Group(static_cast<int>(stored_group % kBlockGroups));
+      uint32_t words[kGroupWords];
+      static_assert(sizeof(words) == sizeof(group.codes));
+      std::memcpy(words, group.codes, sizeof(words));
+      WriteCodes<Block::kTraits.code_bits>(words, codes + g * kBytes.codes, lane);
+      WriteScales<Block::kTraits>(group, group_scales + g * kBytes.group_scales, piece_scales,
+                                  lane);
+    }
+  });
+}
+
+template <typename Block>
+void PackFloatRow(const SliceShape& shape, const std::byte* source, std::byte* panel, int lane) {
+  constexpr int64_t kBytes = sizeof(Block);
+  const std::byte* first = source + shape.first_column * kBytes;
+  for (int64_t k = 0; k < shape.columns; ++k) {
+    std::memcpy(panel + (k * kPanelRows + lane) * kBytes, first + k * kBytes, kBytes);
+  }
+}
+
+template <typename Block>
+void DecodeQuantizedRow(const SliceShape& shape, const std::byte* panel, int lane, float* values) {
+  constexpr GroupTraits kTraits = Block::kTraits;
+  constexpr PieceBytes kBytes = PieceBytesOf(kTraits);
+  ForEachPiece<Block>(shape, [&](int64_t first_group, int64_t groups, int64_t offset) {
+    const std::byte* codes = panel + offset;
+    const std::byte* group_scales = codes + groups * kBytes.codes;
+    const std::byte* piece_scales = group_scales + groups * kBytes.group_scales;
+    for (int64_t g = 0; g < groups; ++g) {
+      uint32_t words[kGroupWords];
+      ReadCodes<kTraits.code_bits>(codes + g * kBytes.codes, lane, words);
+      WeightGroup group;
+      std::memcpy(group.codes, words, sizeof(words));
+      ReadScales<kTraits>(group_scales + g * kBytes.group_scales, piece_scales, lane, &group);
+      const GroupScales scales = ScalesOf(kTraits, group);
+      float* target = values + (first_group + g) * kGroupValues;
+      for (int i = 0; i < kGroupValues; ++i) {
+        const int half = i / (kGroupValues / 2);
+        const float value = static_cast<float>(CodeValue(kTraits, group.codes[i])) *
+                            (scales.scale * scales.half_factors[half]);
+        target[i] = kTraits.has_minimum ? value + scales.minima[half] : value;
+      }
+    }
+  });
+}
+
+template <typename Block>
+void DecodeFloatRow(const SliceShape& shape, const std::byte* panel, int lane, float* values) {
+  constexpr int64_t kBytes = sizeof(Block);
+  for (int64_t k = 0; k < shape.columns; ++k) {
+    Block block;
+    std::memcpy(&block, panel + (k * kPanelRows + lane) * kBytes, sizeof(Block));
+    values[k] = block.Value(0);
+  }
+}
+
+}  // namespace
+
+int64_t PackedBytes(const SliceShape& shape) {
+  return VisitFormat(shape.format, [&](auto block) {
+    return PanelCount(shape) * PanelBytes<decltype(block)>(shape);
+  });
+}
+
+void Pack(const PackArgs& args) {
+  VisitFormat(args.shape.format, [&](auto block) {
+    using Block = decltype(block);
+    const int64_t panel_bytes = PanelBytes<Block>(args.shape);
+    for (int64_t row = 0; row < args.shape.rows; ++row) {
+      const int lane = static_cast<int>(row % kPanelRows);
+      std::byte* panel = args.packed + row / kPanelRows * panel_bytes;
+      if (lane == 0) {
+        std::memset(panel, 0, static_cast<size_t>(panel_bytes));
+      }
+      const std::byte* source = args.source + row * args.source_row_bytes;
+      if constexpr (InfoOf(Block::kFormat).is_quantized) {
+        PackQuantizedRow<Block>(args.shape, source, panel, lane);
+      } else {
+        PackFloatRow<Block>(args.shape, source, panel, lane);
+      }
+    }
+  });
+}
+
+void DecodePackedRow(const SliceShape& shape, const std::byte* data, int64_t row, float* values) {
+  VisitFormat(shape.format, [&](auto block) {
+    using Block = decltype(block);
+    const std::byte* panel = data + row / kPanelRows * PanelBytes<Block>(shape);
+    const int lane = static_cast<int>(row % kPanelRows);
+    if constexpr (InfoOf(Block::kFormat).is_quantized) {
+      DecodeQuantizedRow<Block>(shape, panel, lane, values);
+    } else {
+      DecodeFloatRow<Block>(shape, panel, lane, values);
+    }
+  });
+}
+
+void Embedding(const Execution& execution, const EmbeddingArgs& args) {
+  constexpr int64_t kTaskTokens = 8;
+  const SliceShape& shape = args.table.shape;
+  const int64_t tasks = (args.tokens + kTaskTokens - 1) / kTaskTokens;
+  execution.pool->ParallelFor(tasks, [&](int64_t task_index, int /*worker_index*/) {
+    const int64_t end = std::min(args.tokens, (task_index + 1) * kTaskTokens);
+    for (int64_t token = task_index * kTaskTokens; token < end; ++token) {
+      const int64_t row = args.token_ids[token] - args.first_row;
+      float* values = args.y + token * shape.columns;
+      if (row >= 0 && row < shape.rows) {
+        DecodePackedRow(shape, args.table.data, row, values);
+      } else {
+        std::fill_n(values, shape.columns, -0.0F);
+      }
+    }
+  });
+}
+
+}  // namespace trireme::kernels::cpu

@@ -1,0 +1,123 @@
+// Where packed weights and quantised activations lie in memory for the tables over 16 lanes
+// (layout "P16"), and the portable code that writes and reads single rows of it.
+//
+// Weights. A panel is 16 rows of the slice; rows beyond the last are zeros. Panels follow each
+// other. A panel of a quantised format is a run of pieces of up to 8 groups of 32 columns; where
+// the format has superblocks a piece ends at each superblock border, else after every 8 groups from
+// the slice's start. A piece is
+//     codes of group 0, codes of group 1, ... ; scales of group 0, 1, ...; scales of the piece
+// padded to 64 bytes, so that the stream has one direction and codes are aligned.
+//   codes, as stored, in vectors whose byte j belongs to row j / 4. A low part:
+//     8 bits: 8 vectors, vector v column 4 v + j % 4.
+//     4, 5 and 6 bits: 4 vectors, low nibble column 4 v + j % 4, high nibble that + 16.
+//     2 and 3 bits: 2 vectors p ("pairs"), bits 2u and 2u + 1 column 4 (4 p + u) + j % 4.
+//     Then the high part: 3 and 5 bits: a vector whose bit t is the high bit of column 4 t + j % 4;
+//     6 bits: two vectors of pairs.
+//   scales of a group: half scale[16], then half minimum[16] if there is one (ScaleKind
+//     kGroupHalf); else byte factor[16] for each of its FactorBytes.
+//   scales of a piece: with superblocks half scale[16], then half minimum[16] if there is one.
+// A panel of F32, F16 or BF16 is [columns][16 rows] of the stored values.
+//
+// Activations. Row of a token: int8 codes[columns]; then arrays of one 4-byte value per group, in
+// the order of QuantizedArray.
+//
+// The constants and functions of this header are internal to each source that includes it, because
+// objects of several instruction sets do.
+#ifndef TRIREME_KERNELS_CPU_PACKED_LAYOUT_H_
+#define TRIREME_KERNELS_CPU_PACKED_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/formats/weight_group.h"
+#include "kernels/kernel_table.h"
+
+namespace trireme::kernels::cpu {
+
+// The portable part, for the entries of these tables.
+int64_t PackedBytes(const SliceShape& shape);
+void Pack(const PackArgs& args);
+// Decodes one row of a packed slice into values[shape.columns], exactly.
+void DecodePackedRow(const SliceShape& shape, const std::byte* data, int64_t row, float* values);
+void Embedding(const Execution& execution, const EmbeddingArgs& args);
+
+namespace {
+
+constexpr int kPanelRows = 16;
+constexpr int kVectorBytes = 64;
+constexpr int kPieceGroups = 8;
+
+constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Bytes per panel.
+struct PieceBytes {
+  int codes;         // of one group
+  int group_scales;  // of one group
+  int piece_scales;  // of one piece
+};
+
+constexpr PieceBytes PieceBytesOf(GroupTraits traits) {
+  const int halves = kPanelRows * 2 * (traits.has_minimum ? 2 : 1);
+  const bool has_group_halves = traits.scales == ScaleKind::kGroupHalf;
+  return {traits.code_bits * kVectorBytes,
+          has_group_halves ? halves : FactorBytes(traits) * kPanelRows,
+          HasSuperblocks(traits) ? halves : 0};
+}
+
+constexpr int64_t PieceSize(PieceBytes bytes, int64_t groups) {
+  return RoundUp(groups * (bytes.codes + bytes.group_scales) + bytes.piece_scales, kVectorBytes);
+}
+
+// Groups of the piece that starts at group `done` of a slice of `groups` groups, whose first group
+// is number `phase` of its superblock (0 without superblocks).
+constexpr int64_t GroupsOfPiece(int64_t groups, int64_t phase, int64_t done) {
+  const int64_t to_border = kPieceGroups - (phase + done) % kPieceGroups;
+  return to_border < groups - done ? to_border : groups - done;
+}
+
+constexpr int64_t PhaseOf(GroupTraits traits, int64_t first_column) {
+  return HasSuperblocks(traits) ? first_column / kGroupValues % kPieceGroups : 0;
+}
+
+constexpr int64_t QuantizedPanelBytes(GroupTraits traits, int64_t columns, int64_t first_column) {
+  const PieceBytes bytes = PieceBytesOf(traits);
+  const int64_t groups = columns / kGroupValues;
+  const int64_t phase = PhaseOf(traits, first_column);
+  const int64_t head = GroupsOfPiece(groups, phase, 0);
+  const int64_t whole = (groups - head) / kPieceGroups;
+  const int64_t tail = (groups - head) % kPieceGroups;
+  return (groups == 0 ? 0 : PieceSize(bytes, head)) + whole * PieceSize(bytes, kPieceGroups) +
+         (tail == 0 ? 0 : PieceSize(bytes, tail));
+}
+
+constexpr int64_t FloatPanelBytes(int64_t columns, int64_t element_bytes) {
+  return RoundUp(columns * kPanelRows * element_bytes, kVectorBytes);
+}
+
+// The arrays behind the codes of a quantised activation row.
+enum QuantizedArray : int {
+  kScales = 0,        // float d_g
+  kScaledSums = 1,    // float A_g * d_g
+  kStarts8 = 2,       // int32 -8 A_g, where a sum of unsigned codes with zero point 8 starts
+  kStarts16 = 3,      // int32 -16 A_g
+  kStarts128 = 4,     // int32 -128 A_g
+  kStarts32Low = 5,   // int32 -32 times the sum of the first half group
+  kStarts32High = 6,  // int32 -32 times the sum of the second
+  kQuantizedArrays = 7,
+};
+
+constexpr int64_t QuantizedRowBytes(int64_t columns) {
+  return RoundUp(columns + columns / kGroupValues * 4 * kQuantizedArrays, kVectorBytes);
+}
+
+// Byte offset of an array in the row.
+constexpr int64_t QuantizedArrayOffset(int64_t columns, int array) {
+  return columns + columns / kGroupValues * 4 * array;
+}
+
+}  // namespace
+}  // namespace trireme::kernels::cpu
+
+#endif  // TRIREME_KERNELS_CPU_PACKED_LAYOUT_H_

@@ -1,0 +1,44 @@
+// Q4_1: 32 values of 4 bits, a half scale and a half minimum; value = code * scale + minimum.
+#ifndef TRIREME_KERNELS_FORMATS_Q4_1_H_
+#define TRIREME_KERNELS_FORMATS_Q4_1_H_
+
+#include <cstdint>
+
+#include "kernels/formats/weight_format.h"
+#include "kernels/formats/weight_group.h"
+#include "kernels/scalar_types.h"
+
+namespace trireme::kernels {
+
+struct WeightQ4_1 {
+  static constexpr WeightFormat kFormat = WeightFormat::kQ4_1;
+  static constexpr GroupTraits kTraits = {.zero_point = 0, .code_bits = 4, .has_minimum = true};
+
+  uint16_t scale;       // half
+  uint16_t minimum;     // half
+  uint8_t nibbles[16];  // value i low, value i + 16 high
+
+  int Code(int i) const {
+    const int nibble = i < 16 ? nibbles[i] & 15 : nibbles[i - 16] >> 4;
+    return nibble;
+  }
+  float Value(int i) const {
+    return static_cast<float>(Code(i)) * HalfToFloat(scale) + HalfToFloat(minimum);
+  }
+  WeightGroup Group(int /*group_index*/) const {
+    WeightGroup group;
+    for (int i = 0; i < 16; i += 4) {
+      const uint32_t pairs = LoadFour(nibbles + i);
+      StoreFour(group.codes + i, pairs & 0x0F0F0F0FU);
+      StoreFour(group.codes + 16 + i, pairs >> 4 & 0x0F0F0F0FU);
+    }
+    group.scale_bits = scale;
+    group.minimum_bits = minimum;
+    return group;
+  }
+};
+static_assert(sizeof(WeightQ4_1) == InfoOf(WeightQ4_1::kFormat).storage_bytes);
+
+}  // namespace trireme::kernels
+
+#endif  // TRIREME_KERNELS_FORMATS_Q4_1_H_

@@ -1,0 +1,55 @@
+#include "kernels/kernel_table.h"
+
+#include <array>
+#include <string_view>
+
+#include "kernels/cpu/cpu_features.h"
+#include "kernels/cpu/cpu_tables.h"
+#include "kernels/reference/reference_kernels.h"
+
+namespace trireme::kernels {
+namespace {
+
+struct Tables {
+  std::array<const KernelTable*, 4> tables{};
+  int count = 0;
+};
+
+Tables FindRunnableTables() {
+  Tables result;
+  const auto append = [&result](const KernelTable* table) {
+    result.tables[static_cast<size_t>(result.count++)] = table;
+  };
+#if defined(__x86_64__)
+  const cpu::CpuFeatures features = cpu::DetectCpuFeatures();
+  if (features.has_avx512) {
+    append(&avx512::kTable);
+  }
+  if (features.has_avx2) {
+    append(&avx2::kTable);
+  }
+#endif
+  append(&portable::kTable);
+  append(&reference::ReferenceTable());
+  return result;
+}
+
+}  // namespace
+
+KernelTableList RunnableKernelTables() {
+  static const Tables kTables = FindRunnableTables();
+  return {kTables.tables.data(), kTables.count};
+}
+
+const KernelTable* FindKernelTable(const char* name) {
+  const KernelTableList list = RunnableKernelTables();
+  const std::string_view wanted = name == nullptr ? "" : name;
+  for (int i = 0; i < list.count; ++i) {
+    if (wanted.empty() || wanted == list.tables[i]->name) {
+      return list.tables[i];
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace trireme::kernels

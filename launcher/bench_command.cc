@@ -1,0 +1,239 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/declare.h"
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "kernels/cpu/machine_limits.h"
+#include "launcher/command_line.h"
+#include "launcher/commands.h"
+#include "launcher/generation.h"
+#include "launcher/local_model.h"
+#include "launcher/replica_options.h"
+#include "nlohmann/json.hpp"
+#include "runtime/base/status_macros.h"
+#include "runtime/weights/checkpoint.h"
+
+ABSL_FLAG(int64_t, prompt_tokens, 512, "tokens of the prompt, as in --prompt-tokens 512");
+ABSL_FLAG(int64_t, generate_tokens, 64, "tokens to generate, as in --generate-tokens 64");
+ABSL_FLAG(int64_t, repeat, 5, "samples to take, as in --repeat 9");
+ABSL_DECLARE_FLAG(bool, json);
+
+namespace trireme::launcher {
+namespace {
+
+constexpr double kDisturbance =
+    0.15;  // limits that differ by more before and after a sample: the machine was not ours
+
+// One sample: the speeds, and the limits of the machine just before and after.
+struct Sample {
+  double prefill_tokens_per_second = 0;
+  double decode_tokens_per_second = 0;
+  double stream_bytes_per_second = 0;
+  double peak_operations_per_second = 0;
+  double clock_hz = 0;
+  bool is_disturbed = false;
+};
+
+// Weight bytes that one decoded token reads, and 8-bit operations that one prompt token costs, on
+// all ranks together.
+struct Work {
+  double decode_bytes_per_token = 0;
+  double prefill_operations_per_token = 0;
+};
+
+Work WorkOf(const engine::ReplicaInfo& info) {
+  const spec::ModelSpec& model = info.model;
+  const spec::AttentionSpec& attention = model.layers[0].attention;
+  const double dim = static_cast<double>(model.model_dim);
+  const double query_dim = static_cast<double>(attention.query_heads * attention.head_dim);
+  const double key_value_dim = static_cast<double>(attention.key_value_heads * attention.head_dim);
+  const double hidden = static_cast<double>(model.layers[0].feed_forward.hidden_dim);
+  const double layer_weights = dim * (2 * query_dim + 2 * key_value_dim + 3 * hidden);
+  Work work;
+  work.prefill_operations_per_token = 2 * layer_weights * static_cast<double>(model.layers.size());
+  for (const engine::RankBytes& bytes : info.rank_bytes) {
+    work.decode_bytes_per_token += static_cast<double>(bytes.weights);
+  }
+  return work;
+}
+
+int64_t InvoluntarySwitches() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
+// A prompt that differs from run to run, ids spread over the vocabulary.
+schedule::Request RequestOf(int64_t vocabulary, int64_t prompt_tokens, int64_t generate_tokens,
+                            int64_t run) {
+  schedule::Request request;
+  for (int64_t i = 0; i < prompt_tokens; ++i) {
+    request.prompt.push_back(static_cast<int32_t>((i * 7919 + run * 104729 + 13) % vocabulary));
+  }
+  request.stopping.max_tokens = generate_tokens;
+  request.stopping.ignore_eos = true;
+  request.want_text = false;
+  return request;
+}
+
+Sample TakeSample(engine::Replica& replica, int threads, int64_t prompt_tokens,
+                  int64_t generate_tokens, int64_t run) {
+  const kernels::cpu::MachineLimits before = kernels::cpu::MeasureMachineLimits(threads);
+  const int64_t switches = InvoluntarySwitches();
+  const std::vector<Generation> generations = Generate(
+      replica.controller(),
+      {RequestOf(replica.info().model.vocabulary, prompt_tokens, generate_tokens, run)}, nullptr);
+  const Generation& generation = generations[0];
+  const double decode_seconds = absl::ToDoubleSeconds(generation.total - generation.first_token);
+  const int64_t switched = InvoluntarySwitches() - switches;
+  const kernels::cpu::MachineLimits after = kernels::cpu::MeasureMachineLimits(threads);
+  Sample sample;
+  sample.prefill_tokens_per_second =
+      static_cast<double>(prompt_tokens) / absl::ToDoubleSeconds(generation.first_token);
+  sample.decode_tokens_per_second =
+      decode_seconds > 0 ? static_cast<double>(generation.token_ids.size() - 1) / decode_seconds
+                         : 0;
+  sample.stream_bytes_per_second =
+      (before.stream_bytes_per_second + after.stream_bytes_per_second) / 2;
+  sample.peak_operations_per_second =
+      (before.byte_operations_per_second + after.byte_operations_per_second) / 2;
+  sample.clock_hz = (before.clock_hz + after.clock_hz) / 2;
+  const double drift = before.stream_bytes_per_second / after.stream_bytes_per_second;
+  // Losing a core more than ten times a second is somebody else's work on it.
+  sample.is_disturbed =
+      drift > 1 + kDisturbance || drift < 1 / (1 + kDisturbance) ||
+      static_cast<double>(switched) > 10 * absl::ToDoubleSeconds(generation.total) + 5;
+  return sample;
+}
+
+nlohmann::ordered_json Spread(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  const double median =
+      values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return {{"median", median}, {"minimum", values.front()}, {"maximum", values.back()}};
+}
+
+nlohmann::ordered_json Summary(const std::vector<Sample>& samples,
+                               const engine::ReplicaInfo& info) {
+  const Work work = WorkOf(info);
+  std::map<std::string, std::vector<double>> columns;
+  int64_t disturbed = 0;
+  for (const Sample& sample : samples) {
+    columns["prefill_tokens_per_second"].push_back(sample.prefill_tokens_per_second);
+    columns["decode_tokens_per_second"].push_back(sample.decode_tokens_per_second);
+    columns["stream_bytes_per_second"].push_back(sample.stream_bytes_per_second);
+    columns["decode_share_of_stream"].push_back(sample.decode_tokens_per_second *
+                                                work.decode_bytes_per_token /
+                                                sample.stream_bytes_per_second);
+    columns["prefill_share_of_peak"].push_back(sample.prefill_tokens_per_second *
+                                               work.prefill_operations_per_token /
+                                               sample.peak_operations_per_second);
+    columns["peak_operations_per_second"].push_back(sample.peak_operations_per_second);
+    columns["clock_hz"].push_back(sample.clock_hz);
+    disturbed += sample.is_disturbed ? 1 : 0;
+  }
+  nlohmann::ordered_json json;
+  for (const char* name : {"prefill_tokens_per_second", "decode_tokens_per_second",
+                           "stream_bytes_per_second", "decode_share_of_stream",
+                           "prefill_share_of_peak", "peak_operations_per_second", "clock_hz"}) {
+    json[name] = Spread(columns[name]);
+  }
+  json["decode_bytes_per_token"] = work.decode_bytes_per_token;
+  json["kernel_table"] = info.table;
+  json["disturbed"] = disturbed;  // of the samples
+  json["repeat"] = samples.size();
+  return json;
+}
+
+void PrintTable(const nlohmann::ordered_json& summary) {
+  absl::PrintF("%-28s %14s %14s %14s\n", "", "median", "minimum", "maximum");
+  for (const auto& [name, value] : summary.items()) {
+    if (value.is_object()) {
+      absl::PrintF("%-28s %14.5g %14.5g %14.5g\n", name, value["median"].get<double>(),
+                   value["minimum"].get<double>(), value["maximum"].get<double>());
+    } else {
+      absl::PrintF("%-28s %14s\n", name, value.dump());
+    }
+  }
+}
+
+absl::Status CheckContext(const weights::Checkpoint& checkpoint,
+                          const engine::RankOptions& options) {
+  const int64_t prompt_tokens = absl::GetFlag(FLAGS_prompt_tokens);
+  const int64_t generate_tokens = absl::GetFlag(FLAGS_generate_tokens);
+  ASSIGN_OR_RETURN(const engine::StepLimits limits,
+                   engine::ResolveLimits(options.limits, checkpoint.model_spec()));
+  if (prompt_tokens + generate_tokens > limits.context) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--prompt-tokens %d and --generate-tokens %d: the context has %d positions; ask for fewer",
+        prompt_tokens, generate_tokens, limits.context));
+  }
+  return absl::OkStatus();
+}
+
+ExitCode BenchWith(engine::Replica& replica, int threads) {
+  const int64_t prompt_tokens = absl::GetFlag(FLAGS_prompt_tokens);
+  const int64_t generate_tokens = absl::GetFlag(FLAGS_generate_tokens);
+  (void)TakeSample(replica, threads, prompt_tokens, std::min<int64_t>(generate_tokens, 4),
+                   /*run=*/-1);  // warm up
+  std::vector<Sample> samples;
+  for (int64_t run = 0; run < absl::GetFlag(FLAGS_repeat); ++run) {
+    samples.push_back(TakeSample(replica, threads, prompt_tokens, generate_tokens, run));
+  }
+  const nlohmann::ordered_json summary = Summary(samples, replica.info());
+  if (absl::GetFlag(FLAGS_json)) {
+    absl::PrintF("%s\n", summary.dump());
+  } else {
+    PrintTable(summary);
+  }
+  return ExitCode::kOk;
+}
+
+ExitCode RunBench(const std::vector<std::string>& /*words*/) {
+  for (const auto& [name, value] :
+       {std::pair<const char*, int64_t>{"prompt-tokens", absl::GetFlag(FLAGS_prompt_tokens)},
+        {"generate-tokens", absl::GetFlag(FLAGS_generate_tokens)},
+        {"repeat", absl::GetFlag(FLAGS_repeat)}}) {
+    if (value < 1 || value > 1000000) {
+      return Fail(ExitCode::kUsage,
+                  absl::InvalidArgumentError(absl::StrFormat(
+                      "--%s is %d; it must be between 1 and 1000000", name, value)));
+    }
+  }
+  int threads = 1;
+  return WithLocalModel(
+      [&threads](const weights::Checkpoint& checkpoint, engine::RankOptions* options) {
+        threads = options->threads * options->layout.ranks();
+        return CheckContext(checkpoint, *options);
+      },
+      [&threads](engine::Replica& replica, absl::Duration /*load_time*/) {
+        return BenchWith(replica, threads);
+      });
+}
+
+}  // namespace
+
+Subcommand BenchSubcommand() {
+  return {
+      .name = "bench",
+      .summary = "Speed of a model, as a share of this machine's limits measured in the same run",
+      .synopsis = "--model FILE [--prompt-tokens N] [--generate-tokens N] [--repeat R] [flags]",
+      .example =
+          "trireme bench --model model.gguf --prompt-tokens 512 --generate-tokens 64 --threads 2 "
+          "--repeat 5",
+      .flags =
+          ReplicaFlags({"model", "prompt_tokens", "generate_tokens", "repeat", "json", "quiet"}),
+      .words_max = 0,
+      .run = RunBench};
+}
+
+}  // namespace trireme::launcher

@@ -1,0 +1,152 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/declare.h"
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "kernels/formats/decode.h"
+#include "launcher/command_line.h"
+#include "launcher/commands.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/weights/describe.h"
+#include "runtime/weights/generation_defaults.h"
+#include "runtime/weights/ggml_type.h"
+#include "runtime/weights/gguf.h"
+#include "runtime/weights/gguf_checkpoint.h"
+#include "runtime/weights/hugging_face_checkpoint.h"
+#include "runtime/weights/safetensors.h"
+
+ABSL_FLAG(std::string, tensor_name, "", "tensor to decode, as in --tensor blk.0.attn_q.weight");
+ABSL_FLAG(std::string, values, "",
+          "write the tensor's decoded float32 values here, as in --values out.safetensors");
+ABSL_DECLARE_FLAG(bool, json);
+
+namespace trireme::launcher {
+namespace {
+
+// A tensor that can be decoded; an error names the one that was asked for.
+absl::StatusOr<const weights::GgufTensor*> FindDecodable(const weights::GgufFile& file,
+                                                         const std::string& name) {
+  const absl::StatusOr<const weights::GgufTensor*> tensor = file.GetTensor(name);
+  if (!tensor.ok()) {
+    return absl::InvalidArgumentError(tensor.status().message());  // the file itself is not missing
+  }
+  if (!weights::WeightFormatOf((*tensor)->type->id).has_value()) {
+    return file.TensorError(**tensor, absl::StrCat("has type ", (*tensor)->type->name,
+                                                   ", which this build cannot decode"));
+  }
+  return *tensor;
+}
+
+absl::Status WriteValues(const weights::GgufFile& file, const weights::GgufTensor* tensor,
+                         const std::string& path) {
+  const kernels::WeightFormat format = *weights::WeightFormatOf(tensor->type->id);
+  const int64_t columns = tensor->dimensions[0];
+  const int64_t rows = tensor->elements / columns;
+  const int64_t row_bytes = kernels::StoredRowBytes(format, columns);
+  std::vector<int64_t> shape(tensor->dimensions.rend() - std::max(1, tensor->dimension_count),
+                             tensor->dimensions.rend());
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<weights::SafetensorsWriter> writer,
+      weights::SafetensorsWriter::Create(path, {{.name = std::string(tensor->name),
+                                                 .type = weights::SafetensorsType::kFloat32,
+                                                 .shape = std::move(shape)}}));
+  const std::byte* const data = reinterpret_cast<const std::byte*>(file.Data(*tensor).data());
+  std::vector<float> values(columns);
+  for (int64_t row = 0; row < rows; ++row) {
+    kernels::DecodeRow(format, data + row * row_bytes, 0, columns, values.data());
+    RETURN_IF_ERROR(writer->Append(absl::MakeConstSpan(values)));
+  }
+  return writer->Finish();
+}
+
+bool IsGguf(const std::string& path) {
+  struct stat status = {};
+  const bool is_directory = ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  return !is_directory && !absl::EndsWith(path, ".safetensors") && !absl::EndsWith(path, ".json");
+}
+
+// A Hugging Face directory, or a file of one.
+ExitCode InspectDirectory(const std::string& path) {
+  const auto checkpoint = weights::HuggingFaceCheckpoint::Open(path);
+  if (!checkpoint.ok()) {
+    return Fail(ExitCodeOfFile(checkpoint.status()), checkpoint.status());
+  }
+  const auto generation = weights::ReadGenerationDefaults(**checkpoint);
+  if (!generation.ok()) {
+    return Fail(ExitCodeOfFile(generation.status()), generation.status());
+  }
+  absl::PrintF("%s", absl::GetFlag(FLAGS_json)
+                         ? weights::DescribeAsJson(**checkpoint, *generation)
+                         : weights::DescribeAsText(**checkpoint, *generation));
+  return ExitCode::kOk;
+}
+
+// Of a GGUF file; nothing where its keys are no such values.
+std::optional<weights::GenerationDefaults> GenerationOf(const std::string& path) {
+  const auto checkpoint = weights::GgufCheckpoint::Open(path);
+  if (!checkpoint.ok()) {
+    return std::nullopt;
+  }
+  const auto generation = weights::ReadGenerationDefaults(**checkpoint);
+  return generation.ok() ? std::optional(*generation) : std::nullopt;
+}
+
+ExitCode RunInspect(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    return Fail(ExitCode::kUsage,
+                absl::InvalidArgumentError(
+                    "name a model file or directory, as in trireme inspect model.gguf"));
+  }
+  const std::string name = absl::GetFlag(FLAGS_tensor_name);
+  const std::string path = absl::GetFlag(FLAGS_values);
+  if (name.empty() != path.empty()) {
+    return Fail(ExitCode::kUsage, absl::InvalidArgumentError("--tensor and --values go together"));
+  }
+  if (!IsGguf(words[0]) && name.empty()) {
+    return InspectDirectory(words[0]);
+  }
+  const absl::StatusOr<std::unique_ptr<weights::GgufFile>> file = weights::GgufFile::Open(words[0]);
+  if (!file.ok()) {
+    return Fail(ExitCodeOfFile(file.status()), file.status());
+  }
+  if (!name.empty()) {
+    const auto tensor = FindDecodable(**file, name);
+    if (!tensor.ok()) {
+      return Fail(ExitCodeOfFile(tensor.status()), tensor.status());
+    }
+    const absl::Status status = WriteValues(**file, *tensor, path);
+    return status.ok() ? ExitCode::kOk : Fail(ExitCode::kInputOutput, status);
+  }
+  const std::optional<weights::GenerationDefaults> generation = GenerationOf(words[0]);
+  const weights::GenerationDefaults* const shown = generation ? &*generation : nullptr;
+  absl::PrintF("%s", absl::GetFlag(FLAGS_json) ? weights::DescribeAsJson(**file, {}, shown)
+                                               : weights::DescribeAsText(**file, {}, shown));
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Subcommand InspectSubcommand() {
+  return {.name = "inspect",
+          .summary =
+              "Metadata, tensors, formats and bits per weight of a model file, without loading it",
+          .synopsis = "FILE [--json] [--tensor NAME --values OUT.safetensors]",
+          .example = "trireme inspect model.gguf",
+          .flags = {"tensor=tensor_name", "values", "json"},
+          .words_max = 1,
+          .run = RunInspect};
+}
+
+}  // namespace trireme::launcher

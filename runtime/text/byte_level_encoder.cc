@@ -1,0 +1,114 @@
+#include "runtime/text/byte_level_encoder.h"
+
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "runtime/base/log.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/text/byte_level.h"
+#include "runtime/text/utf8.h"
+
+namespace trireme::text {
+namespace {
+
+absl::StatusOr<PairTable> ReadMerges(const Vocabulary& vocabulary) {
+  if (!vocabulary.data().merges.has_value()) {
+    return absl::InvalidArgumentError(
+        "tokenizer.ggml.merges is missing; a gpt2 tokenizer cannot work without it");
+  }
+  const std::vector<std::string>& merges = *vocabulary.data().merges;
+  PairTable pairs(merges.size());
+  size_t left_out = 0;
+  for (size_t rank = 0; rank < merges.size(); ++rank) {
+    const absl::string_view merge = merges[rank];
+    const size_t space = merge.find(' ', 1);
+    if (space == absl::string_view::npos) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "tokenizer.ggml.merges: merge %d is \"%s\"; it needs two parts with a space between them",
+          rank, absl::CHexEscape(merge.substr(0, 60))));
+    }
+    const absl::string_view left = merge.substr(0, space);
+    const absl::string_view right = merge.substr(space + 1);
+    const int32_t left_id = vocabulary.FindOrdinary(left);
+    const int32_t right_id = vocabulary.FindOrdinary(right);
+    const int32_t result = vocabulary.FindOrdinary(absl::StrCat(left, right));
+    if (left_id < 0 || right_id < 0 || result < 0) {
+      ++left_out;
+      continue;
+    }
+    pairs.Add(left_id, right_id, {static_cast<int32_t>(rank), result});
+  }
+  if (left_out > 0) {
+    Log(LogLevel::kWarning,
+        absl::StrFormat(
+            "tokenizer.ggml.merges: left out %d of %d merges, whose parts or result are not "
+            "ordinary tokens of the vocabulary",
+            left_out, merges.size()));
+  }
+  return pairs;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ByteLevelEncoder>> ByteLevelEncoder::Create(
+    const Vocabulary& vocabulary, std::unique_ptr<PreTokenizer> pre_tokenizer) {
+  ASSIGN_OR_RETURN(PairTable pairs, ReadMerges(vocabulary));
+  return std::unique_ptr<ByteLevelEncoder>(
+      new ByteLevelEncoder(vocabulary, std::move(pre_tokenizer), std::move(pairs)));
+}
+
+ByteLevelEncoder::ByteLevelEncoder(const Vocabulary& vocabulary,
+                                   std::unique_ptr<PreTokenizer> pre_tokenizer, PairTable pairs)
+    : vocabulary_(vocabulary), pre_tokenizer_(std::move(pre_tokenizer)), pairs_(std::move(pairs)) {
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string character;
+    AppendUtf8(CharacterOfByte(static_cast<uint8_t>(byte)), &character);
+    byte_ids_[static_cast<size_t>(byte)] = vocabulary.FindOrdinary(character);
+  }
+  if (!vocabulary.data().ignore_merges.value_or(pre_tokenizer_->traits().ignore_merges)) {
+    return;
+  }
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    ByteLevelText word = DecodeByteLevel(vocabulary.Text(id));
+    if (word.in_alphabet && vocabulary.FindOrdinary(vocabulary.Text(id)) == id) {
+      word_ids_.emplace(std::move(word.bytes), id);
+    }
+  }
+}
+
+absl::Status ByteLevelEncoder::Encode(absl::string_view text, std::vector<int32_t>* ids) const {
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> ends, pre_tokenizer_->Split(text));
+  SymbolMerger merger(&pairs_);
+  std::vector<int32_t> symbols;
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    const absl::string_view word = text.substr(begin, end - begin);
+    begin = end;
+    if (!word_ids_.empty()) {
+      const auto entry = word_ids_.find(word);
+      if (entry != word_ids_.end()) {
+        ids->push_back(entry->second);
+        continue;
+      }
+    }
+    symbols.clear();
+    for (const char byte : word) {
+      symbols.push_back(byte_ids_[static_cast<uint8_t>(byte)]);
+    }
+    merger.Merge(&symbols);
+    for (const int32_t symbol : symbols) {
+      if (symbol >= 0) {
+        ids->push_back(symbol);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string ByteLevelEncoder::BytesOf(int32_t id) const {
+  return DecodeByteLevel(vocabulary_.Text(id)).bytes;
+}
+
+}  // namespace trireme::text

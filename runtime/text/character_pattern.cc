@@ -1,0 +1,273 @@
+#include "runtime/text/character_pattern.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "runtime/base/check.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/text/utf8.h"
+
+namespace trireme::text {
+namespace {
+
+constexpr size_t kClassesMax = 256;
+constexpr size_t kPageCharacters = 256;
+
+// Where the membership in any set changes, ascending, 0 first.
+std::vector<char32_t> Borders(const std::vector<CharacterSet>& sets) {
+  std::vector<char32_t> borders = {0};
+  for (const CharacterSet& set : sets) {
+    for (const CodePointRange& range : set.ranges()) {
+      borders.push_back(range.first);
+      if (range.last < kLastCodePoint) {
+        borders.push_back(range.last + 1);
+      }
+    }
+  }
+  std::sort(borders.begin(), borders.end());
+  borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
+  return borders;
+}
+
+// The class of each stretch between borders, and for each set the classes in it.
+struct Classes {
+  std::vector<uint8_t> of_stretch;            // [borders]
+  std::vector<std::vector<uint8_t>> members;  // [sets]
+};
+
+absl::StatusOr<Classes> MakeClasses(const std::vector<CharacterSet>& sets,
+                                    const std::vector<char32_t>& borders) {
+  // Sets that are equal need one bit of the signature only; patterns repeat their sets.
+  Classes classes;
+  classes.members.resize(sets.size());
+  std::vector<size_t> next_range(sets.size(), 0);
+  std::map<std::vector<bool>, uint8_t> known;
+  std::vector<bool> signature(sets.size());
+  for (const char32_t border : borders) {
+    for (size_t i = 0; i < sets.size(); ++i) {
+      const absl::Span<const CodePointRange> ranges = sets[i].ranges();
+      size_t& range = next_range[i];
+      while (range < ranges.size() && ranges[range].last < border) {
+        ++range;
+      }
+      signature[i] = range < ranges.size() && ranges[range].first <= border;
+    }
+    if (known.size() == kClassesMax && !known.contains(signature)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "a regular expression that tells more than %d kinds of characters apart", kClassesMax));
+    }
+    const auto [entry, is_new] = known.try_emplace(signature, static_cast<uint8_t>(known.size()));
+    for (size_t i = 0; is_new && i < sets.size(); ++i) {
+      if (signature[i]) {
+        classes.members[i].push_back(entry->second);
+      }
+    }
+    classes.of_stretch.push_back(entry->second);
+  }
+  return classes;
+}
+
+std::string OverClasses(const PatternSyntax& syntax, const Classes& classes) {
+  std::string expression;
+  for (const PatternItem& item : syntax.items) {
+    absl::StrAppend(&expression, item.operators);
+    if (item.set < 0) {
+      continue;
+    }
+    const std::vector<uint8_t>& members = classes.members[static_cast<size_t>(item.set)];
+    absl::StrAppend(&expression, members.empty() ? "(?!)" : "[");
+    for (const uint8_t member : members) {
+      absl::StrAppendFormat(&expression, "\\x%02x", member);
+    }
+    absl::StrAppend(&expression, members.empty() ? "" : "]");
+  }
+  return expression;
+}
+
+struct FreeMatchData {
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+};
+struct FreeMatchContext {
+  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+};
+
+}  // namespace
+
+struct CharacterPattern::Scratch {
+  std::unique_ptr<pcre2_match_data, FreeMatchData> data{pcre2_match_data_create(1, nullptr)};
+  std::unique_ptr<pcre2_match_context, FreeMatchContext> context{
+      pcre2_match_context_create(nullptr)};
+};
+
+CharacterPattern::~CharacterPattern() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
+
+absl::StatusOr<std::unique_ptr<CharacterPattern>> CharacterPattern::Create(
+    absl::string_view pattern) {
+  ASSIGN_OR_RETURN(const PatternSyntax syntax, ParsePattern(pattern));
+  auto result = std::unique_ptr<CharacterPattern>(new CharacterPattern());
+  RETURN_IF_ERROR(result->Compile(syntax));
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<CharacterPattern>> CharacterPattern::CreateLiteral(
+    absl::string_view text) {
+  if (text.size() > kPatternBytesMax) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "a pattern of %d bytes; at most %d are supported", text.size(), kPatternBytesMax));
+  }
+  PatternSyntax syntax;
+  while (!text.empty()) {
+    const Utf8Unit unit = FirstUtf8Unit(text);
+    syntax.items.push_back({"", static_cast<int>(syntax.sets.size())});
+    syntax.sets.push_back(CharacterSet{{unit.code_point, unit.code_point}});
+    text.remove_prefix(unit.bytes);
+  }
+  auto result = std::unique_ptr<CharacterPattern>(new CharacterPattern());
+  RETURN_IF_ERROR(result->Compile(syntax));
+  return result;
+}
+
+absl::Status CharacterPattern::Compile(const PatternSyntax& syntax) {
+  const std::vector<char32_t> borders = Borders(syntax.sets);
+  ASSIGN_OR_RETURN(const Classes classes, MakeClasses(syntax.sets, borders));
+  const std::string expression = OverClasses(syntax, classes);
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()),
+                                         expression.size(), 0, &error, &offset, nullptr);
+  if (code == nullptr) {
+    PCRE2_UCHAR message[128] = {};
+    pcre2_get_error_message(error, message, sizeof(message));
+    return absl::InvalidArgumentError(absl::StrCat("a regular expression that does not work: ",
+                                                   reinterpret_cast<const char*>(message)));
+  }
+  code_ = code;
+  // Where the system forbids generated code, the interpreter runs instead.
+  (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+
+  std::map<std::vector<uint8_t>, uint16_t> known_pages;
+  std::vector<uint8_t> page(kPageCharacters);
+  size_t stretch = 0;
+  for (char32_t first = 0; first <= kLastCodePoint; first += kPageCharacters) {
+    for (char32_t i = 0; i < kPageCharacters; ++i) {
+      while (stretch + 1 < borders.size() && borders[stretch + 1] <= first + i) {
+        ++stretch;
+      }
+      page[i] = classes.of_stretch[stretch];
+    }
+    const auto [entry, is_new] =
+        known_pages.try_emplace(page, static_cast<uint16_t>(known_pages.size()));
+    if (is_new) {
+      class_pages_.insert(class_pages_.end(), page.begin(), page.end());
+    }
+    page_index_.push_back(entry->second);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CharacterPattern::Match> CharacterPattern::FindMatch(absl::string_view classes,
+                                                                    size_t position,
+                                                                    Scratch* scratch) const {
+  const auto* const code = static_cast<const pcre2_code*>(code_);
+  const auto* const subject = reinterpret_cast<PCRE2_SPTR>(classes.data());
+  int result = pcre2_match(code, subject, classes.size(), position, 0, scratch->data.get(),
+                           scratch->context.get());
+  if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
+    result = pcre2_match(code, subject, classes.size(), position, PCRE2_NO_JIT, scratch->data.get(),
+                         scratch->context.get());
+  }
+  if (result == PCRE2_ERROR_NOMATCH) {
+    return Match{classes.size(), classes.size()};
+  }
+  if (result < 0) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "the tokenizer's regular expression gave up on %d characters (PCRE2 error %d): it "
+        "backtracks too often for this text",
+        classes.size(), result));
+  }
+  const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(scratch->data.get());
+  return Match{ends[0], ends[1]};
+}
+
+absl::Status CharacterPattern::CutPiece(absl::string_view classes, Scratch* scratch,
+                                        std::vector<PatternPart>* parts) const {
+  const auto add = [parts](size_t begin, size_t end, bool is_match) {
+    if (begin < end) {
+      parts->push_back({{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, is_match});
+    }
+  };
+  size_t done = 0;      // parts reach up to here
+  size_t position = 0;  // where to look on
+  bool has_match = false;
+  while (position <= classes.size()) {
+    ASSIGN_OR_RETURN(const Match match, FindMatch(classes, position, scratch));
+    if (match.begin == classes.size()) {
+      break;
+    }
+    // An empty match right behind another one is none.
+    if (match.begin == match.end && has_match && match.end == done) {
+      position = match.end + 1;
+      continue;
+    }
+    add(done, match.begin, false);
+    add(match.begin, match.end, true);
+    done = match.end;
+    position = match.end;
+    has_match = true;
+  }
+  add(done, classes.size(), false);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<PatternPart>> CharacterPattern::Cut(
+    absl::string_view text, absl::Span<const TextPiece> pieces) const {
+  CHECK_LT(text.size(), size_t{UINT32_MAX});
+  Scratch scratch;
+  // A published expression backs up at most once over what it reads; this is a fuse for others.
+  const uint64_t limit = 10000 + 32 * static_cast<uint64_t>(text.size());
+  pcre2_set_match_limit(scratch.context.get(),
+                        static_cast<uint32_t>(std::min<uint64_t>(limit, UINT32_MAX)));
+  std::vector<PatternPart> parts;
+  std::string classes;
+  for (const TextPiece& piece : pieces) {
+    classes.clear();
+    const absl::string_view bytes = text.substr(piece.begin, piece.end - piece.begin);
+    for (size_t i = 0; i < bytes.size();) {
+      const auto byte = static_cast<unsigned char>(bytes[i]);
+      if (byte < 0x80) {
+        classes.push_back(static_cast<char>(class_pages_[byte + kPageCharacters * page_index_[0]]));
+        ++i;
+        continue;
+      }
+      const Utf8Unit unit = FirstUtf8Unit(bytes.substr(i));
+      const size_t page = page_index_[unit.code_point / kPageCharacters];
+      classes.push_back(static_cast<char>(
+          class_pages_[kPageCharacters * page + unit.code_point % kPageCharacters]));
+      i += unit.bytes;
+    }
+    const size_t first_part = parts.size();
+    RETURN_IF_ERROR(CutPiece(classes, &scratch, &parts));
+    // From characters to bytes.
+    uint32_t byte = 0;
+    uint32_t character = 0;
+    for (size_t i = first_part; i < parts.size(); ++i) {
+      const uint32_t begin = byte;
+      for (; character < parts[i].piece.end; ++character) {
+        do {
+          ++byte;
+        } while (byte < bytes.size() && (static_cast<unsigned char>(bytes[byte]) & 0xc0) == 0x80);
+      }
+      parts[i].piece = {piece.begin + begin, piece.begin + byte};
+    }
+  }
+  return parts;
+}
+
+}  // namespace trireme::text

@@ -1,0 +1,77 @@
+// A regular expression over characters, with the classes of Unicode 16.0 whatever the installed
+// library knows.
+//
+// How: the characters that an expression cannot tell apart form a class. Every character of a text
+// is turned into the one byte of its class, the expression into one over these bytes, and PCRE2
+// runs on them: a class test is one lookup, and no UTF-8 is decoded twice.
+#ifndef TRIREME_RUNTIME_TEXT_CHARACTER_PATTERN_H_
+#define TRIREME_RUNTIME_TEXT_CHARACTER_PATTERN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/text/pattern_syntax.h"
+
+namespace trireme::text {
+
+// Bytes [begin, end) of a text.
+struct TextPiece {
+  uint32_t begin;
+  uint32_t end;
+};
+
+// A part of a piece: a match of the pattern, or what lies between two.
+struct PatternPart {
+  TextPiece piece;
+  bool is_match;
+};
+
+// Immutable after Create; any number of threads may call the rest.
+class CharacterPattern {
+ public:
+  // Errors: those of ParsePattern; InvalidArgument when PCRE2 refuses it or it tells more than 256
+  // classes of characters apart.
+  static absl::StatusOr<std::unique_ptr<CharacterPattern>> Create(absl::string_view pattern);
+
+  // The pattern that matches `text` literally.
+  static absl::StatusOr<std::unique_ptr<CharacterPattern>> CreateLiteral(absl::string_view text);
+
+  ~CharacterPattern();
+  CharacterPattern(const CharacterPattern&) = delete;
+  CharacterPattern& operator=(const CharacterPattern&) = delete;
+
+  // Cuts each of `pieces` (ascending, at character boundaries) of `text` (valid UTF-8, below 2^32
+  // bytes) into matches and the gaps between them; an empty match cuts a gap and is left out. A
+  // match sees nothing outside its piece. Errors: ResourceExhausted when an expression backtracks
+  // beyond a limit that is linear in the text.
+  absl::StatusOr<std::vector<PatternPart>> Cut(absl::string_view text,
+                                               absl::Span<const TextPiece> pieces) const;
+
+ private:
+  struct Scratch;
+  struct Match {
+    size_t begin;
+    size_t end;
+  };
+
+  CharacterPattern() = default;
+  absl::Status Compile(const PatternSyntax& syntax);
+  absl::StatusOr<Match> FindMatch(absl::string_view classes, size_t position,
+                                  Scratch* scratch) const;
+  // Appends parts whose places are counted in characters of the piece.
+  absl::Status CutPiece(absl::string_view classes, Scratch* scratch,
+                        std::vector<PatternPart>* parts) const;
+
+  void* code_ = nullptr;              // pcre2_code
+  std::vector<uint8_t> class_pages_;  // 256 code points a page, equal pages once
+  std::vector<uint16_t> page_index_;  // [code point / 256]
+};
+
+}  // namespace trireme::text
+
+#endif  // TRIREME_RUNTIME_TEXT_CHARACTER_PATTERN_H_

@@ -1,0 +1,76 @@
+// The "pre_tokenizer" of a tokenizer.json: cuts a normalized text into the pieces inside which the
+// model may merge.
+#ifndef TRIREME_RUNTIME_TEXT_PRE_TOKENIZER_STEPS_H_
+#define TRIREME_RUNTIME_TEXT_PRE_TOKENIZER_STEPS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "runtime/text/character_pattern.h"
+
+namespace trireme::text {
+
+// A text and the pieces of it that count, ascending and not empty.
+struct PieceList {
+  std::string text;
+  std::vector<TextPiece> pieces;
+  bool starts_text = false;  // the list's beginning is that of the whole text
+};
+
+// What becomes of the matches of a pattern.
+enum class SplitBehavior : uint8_t {
+  kIsolated,  // pieces of their own
+  kRemoved,
+  kMergedWithPrevious,
+  kMergedWithNext,
+  kContiguous,  // like isolated, but neighbouring matches stay together
+};
+
+// Immutable after Create; any number of threads may call it.
+class PreTokenizerSteps {
+ public:
+  // From a pre_tokenizer's JSON, null included. Known types: Sequence, Split, ByteLevel, Digits,
+  // Metaspace, Punctuation, Whitespace, WhitespaceSplit. Errors (InvalidArgument): any other type,
+  // and members that are missing or wrong; the message begins with `path`.
+  static absl::StatusOr<PreTokenizerSteps> Create(const nlohmann::json& spec,
+                                                  const std::string& path);
+
+  // True when the last step is ByteLevel. The pieces are then left as bytes, of which each stands
+  // for a character of the vocabulary (byte_level.h).
+  bool gives_bytes() const { return gives_bytes_; }
+
+  // Errors: those of CharacterPattern::Cut.
+  absl::Status Apply(PieceList* list) const;
+
+ private:
+  enum class Kind : uint8_t { kSplit, kByteLevel, kMetaspace };
+  enum class Prefix : uint8_t { kAlways, kFirst, kNever };
+  struct Step {
+    Kind kind = Kind::kSplit;
+    std::shared_ptr<const CharacterPattern> pattern;  // null: no cut
+    SplitBehavior behavior = SplitBehavior::kIsolated;
+    bool inverts = false;
+    Prefix prefix = Prefix::kNever;
+    std::string replacement;  // kMetaspace
+  };
+
+  absl::Status Add(const nlohmann::json& spec, const std::string& path, int depth);
+  absl::Status AddPattern(absl::string_view pattern, SplitBehavior behavior, bool inverts);
+  absl::Status AddSplit(const nlohmann::json& spec, const std::string& path);
+  absl::Status AddByteLevel(const nlohmann::json& spec, const std::string& path);
+  absl::Status AddMetaspace(const nlohmann::json& spec, const std::string& path);
+  static absl::Status ApplyPattern(const Step& step, PieceList* list);
+  static void ApplyMetaspace(const Step& step, PieceList* list);
+
+  std::vector<Step> steps_;
+  bool gives_bytes_ = false;
+};
+
+}  // namespace trireme::text
+
+#endif  // TRIREME_RUNTIME_TEXT_PRE_TOKENIZER_STEPS_H_

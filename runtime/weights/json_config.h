@@ -1,0 +1,65 @@
+// A small JSON file of settings (config.json, generation_config.json) by dotted keys:
+// "rope_scaling.factor" is the member of an object. A null counts as absent. Errors name the file,
+// the key, the value found and the one wanted.
+#ifndef TRIREME_RUNTIME_WEIGHTS_JSON_CONFIG_H_
+#define TRIREME_RUNTIME_WEIGHTS_JSON_CONFIG_H_
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace trireme::weights {
+
+// Immutable; threads may read it at any time.
+class JsonConfig {
+ public:
+  // At most kFileBytesMax, an object. Errors: those of MappedFile::Open; InvalidArgument for what
+  // is no JSON object.
+  static absl::StatusOr<std::unique_ptr<JsonConfig>> Read(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<JsonConfig>> Parse(const std::string& path,
+                                                           std::string text);
+
+  ~JsonConfig();
+
+  const std::string& path() const { return path_; }
+  const std::string& text() const { return text_; }
+
+  // Reads further keys inside the object of this key, where there is one ("text_config").
+  void EnterIfObject(absl::string_view key);
+
+  bool Has(absl::string_view key) const;
+  absl::StatusOr<int64_t> Integer(absl::string_view key) const;
+  absl::StatusOr<double> Float(absl::string_view key) const;
+  absl::StatusOr<bool> Bool(absl::string_view key) const;
+  absl::StatusOr<std::string> String(absl::string_view key) const;
+  // A number counts as a list of one.
+  absl::StatusOr<std::vector<int64_t>> Integers(absl::string_view key) const;
+  absl::StatusOr<std::vector<double>> Floats(absl::string_view key) const;
+  absl::StatusOr<std::vector<std::string>> Strings(absl::string_view key) const;
+  absl::StatusOr<int64_t> ArrayLength(absl::string_view key) const;
+
+  absl::Status Error(absl::string_view key, absl::string_view text) const;
+
+ private:
+  JsonConfig(std::string path, std::string text);
+
+  const nlohmann::json* Find(absl::string_view key) const;  // null when absent or null
+  absl::StatusOr<const nlohmann::json*> Get(absl::string_view key) const;
+  absl::Status TypeError(absl::string_view key, const nlohmann::json& value,
+                         absl::string_view wanted) const;
+  absl::StatusOr<int64_t> ToInteger(absl::string_view key, const nlohmann::json& value) const;
+
+  const std::string path_;
+  const std::string text_;
+  std::unique_ptr<nlohmann::json> root_;
+};
+
+}  // namespace trireme::weights
+
+#endif  // TRIREME_RUNTIME_WEIGHTS_JSON_CONFIG_H_

@@ -1,0 +1,67 @@
+#include "kernels/kernel_table.h"
+
+#include <cstring>
+
+#include "gtest/gtest.h"
+#include "kernels/cpu/cpu_features.h"
+
+namespace trireme::kernels {
+namespace {
+
+TEST(KernelTable, ReferenceIsAlwaysThereAndLast) {
+  const KernelTableList list = RunnableKernelTables();
+  ASSERT_GE(list.count, 1);
+  EXPECT_STREQ(list.tables[list.count - 1]->name, "reference");
+}
+
+TEST(KernelTable, PortableIsThereOnEveryMachineBeforeReference) {
+  const KernelTableList list = RunnableKernelTables();
+  ASSERT_GE(list.count, 2);
+  EXPECT_STREQ(list.tables[list.count - 2]->name, "portable");
+}
+
+TEST(KernelTable, TheEmptyNameFindsTheBest) {
+  EXPECT_EQ(FindKernelTable(""), RunnableKernelTables().tables[0]);
+  EXPECT_EQ(FindKernelTable(nullptr), RunnableKernelTables().tables[0]);
+}
+
+TEST(KernelTable, EveryTableIsFoundByName) {
+  const KernelTableList list = RunnableKernelTables();
+  for (int i = 0; i < list.count; ++i) {
+    EXPECT_EQ(FindKernelTable(list.tables[i]->name), list.tables[i]);
+  }
+}
+
+TEST(KernelTable, AnUnknownNameFindsNothing) {
+  EXPECT_EQ(FindKernelTable("avx9000"), nullptr);
+  EXPECT_EQ(FindKernelTable("reference "), nullptr);
+}
+
+TEST(KernelTable, EveryEntryIsFilled) {
+  const KernelTableList list = RunnableKernelTables();
+  for (int i = 0; i < list.count; ++i) {
+    const KernelTable& table = *list.tables[i];
+    EXPECT_NE(table.packed_bytes, nullptr) << table.name;
+    EXPECT_NE(table.quantized_bytes, nullptr) << table.name;
+    EXPECT_NE(table.shared_scratch_bytes, nullptr) << table.name;
+    EXPECT_NE(table.pack, nullptr) << table.name;
+    EXPECT_NE(table.quantize, nullptr) << table.name;
+    EXPECT_NE(table.matmul, nullptr) << table.name;
+    EXPECT_NE(table.embedding, nullptr) << table.name;
+    EXPECT_NE(table.rms_norm, nullptr) << table.name;
+    EXPECT_NE(table.gated_activation, nullptr) << table.name;
+    EXPECT_NE(table.add, nullptr) << table.name;
+    EXPECT_NE(table.rope_and_store, nullptr) << table.name;
+    EXPECT_NE(table.attention, nullptr) << table.name;
+    EXPECT_NE(table.argmax, nullptr) << table.name;
+  }
+}
+
+TEST(KernelTable, OnlyTablesThatTheProcessorRunsAreListed) {
+  const cpu::CpuFeatures features = cpu::DetectCpuFeatures();
+  EXPECT_EQ(FindKernelTable("avx2") != nullptr, features.has_avx2);
+  EXPECT_EQ(FindKernelTable("avx512") != nullptr, features.has_avx512);
+}
+
+}  // namespace
+}  // namespace trireme::kernels

@@ -1,0 +1,115 @@
+#include "tests/kernels/random_weights.h"
+
+#include <cstring>
+
+#include "kernels/scalar_types.h"
+
+namespace trireme::kernels::check {
+namespace {
+
+void StoreBits(std::byte* target, uint16_t bits) { std::memcpy(target, &bits, sizeof(bits)); }
+
+// Byte offsets of a block's half fields; -1: none, or not in one place.
+struct HalfFields {
+  WeightFormat format;
+  int scale;
+  int minimum;
+};
+
+constexpr HalfFields kHalfFields[kWeightFormatCount] = {
+    {WeightFormat::kF32, -1, -1},   {WeightFormat::kF16, -1, -1},
+    {WeightFormat::kBF16, -1, -1},  {WeightFormat::kQ8_0, 0, -1},
+    {WeightFormat::kQ4_0, 0, -1},   {WeightFormat::kQ4_1, 0, 2},
+    {WeightFormat::kQ5_0, 0, -1},   {WeightFormat::kQ5_1, 0, 2},
+    {WeightFormat::kQ4_K, 0, 2},    {WeightFormat::kQ5_K, 0, 2},
+    {WeightFormat::kQ6_K, 208, -1}, {WeightFormat::kQ2_K, 80, 82},
+    {WeightFormat::kQ3_K, 108, -1}, {WeightFormat::kIQ4_NL, 0, -1},
+    {WeightFormat::kIQ4_XS, 0, -1}, {WeightFormat::kIQ3_XXS, 0, -1},
+    {WeightFormat::kIQ3_S, 0, -1},  {WeightFormat::kIQ2_XXS, 0, -1},
+    {WeightFormat::kIQ2_XS, 0, -1}, {WeightFormat::kIQ2_S, 0, -1},
+    {WeightFormat::kIQ1_S, 0, -1},  {WeightFormat::kIQ1_M, -1, -1},
+    {WeightFormat::kTQ1_0, 52, -1}, {WeightFormat::kTQ2_0, 64, -1},
+    {WeightFormat::kMXFP4, -1, -1}, {WeightFormat::kNVFP4, -1, -1},
+};
+
+static_assert(
+    [] {
+      for (int i = 0; i < kWeightFormatCount; ++i) {
+        if (static_cast<int>(kHalfFields[i].format) != i) {
+          return false;
+        }
+      }
+      return true;
+    }(),
+    "kHalfFields is indexed by the enumeration");
+
+// Scales of ordinary size, or near 1.
+void FillScales(Random& random, WeightFormat format, bool is_one, std::byte* block) {
+  const HalfFields& fields = kHalfFields[static_cast<int>(format)];
+  const uint16_t scale = FloatToHalf(is_one ? 1.0F : random.Uniform(0.001F, 0.1F));
+  if (fields.scale >= 0) {
+    StoreBits(block + fields.scale, scale);
+  }
+  if (fields.minimum >= 0) {
+    StoreBits(block + fields.minimum, FloatToHalf(is_one ? -1.0F : random.Uniform(-0.5F, 0.5F)));
+  }
+  if (format == WeightFormat::kIQ1_M) {  // four bits of the half in the highest of each factor word
+    for (int i = 0; i < 4; ++i) {
+      const uint8_t rest = static_cast<uint8_t>(block[49 + 2 * i]) & 15;
+      block[49 + 2 * i] = static_cast<std::byte>(rest | (scale >> (4 * i) & 15) << 4);
+    }
+  } else if (format == WeightFormat::kMXFP4) {
+    block[0] = static_cast<std::byte>(is_one ? 127 : 118 + random.Below(8));
+  } else if (format == WeightFormat::kNVFP4) {
+    for (int i = 0; i < 4; ++i) {
+      block[i] = static_cast<std::byte>(is_one ? 0x38 : 0x08 + random.Below(0x38));
+    }
+  }
+}
+
+void FillFloat(Random& random, WeightFormat format, std::byte* target) {
+  const float value = random.Normal();
+  if (format == WeightFormat::kF32) {
+    std::memcpy(target, &value, sizeof(value));
+  } else {
+    StoreBits(target, format == WeightFormat::kF16 ? FloatToHalf(value) : FloatToBFloat16(value));
+  }
+}
+
+void FillBlock(Random& random, const WeightFormatInfo& info, WeightFill fill, std::byte* block) {
+  if (!info.is_quantized && fill != WeightFill::kAnyBits) {
+    FillFloat(random, info.format, block);
+    return;
+  }
+  const std::byte extreme = random.Below(2) == 0 ? std::byte{0x00} : std::byte{0xFF};
+  for (int i = 0; i < info.storage_bytes; ++i) {
+    block[i] = static_cast<std::byte>(random.Bits());
+    if (fill == WeightFill::kExtremeCodes) {
+      // Signed bytes have their ends at 0x80 and 0x7F.
+      block[i] = info.format == WeightFormat::kQ8_0
+                     ? (extreme == std::byte{0} ? std::byte{0x80} : std::byte{0x7F})
+                     : extreme;
+    }
+  }
+  if (fill == WeightFill::kAnyBits) {
+    return;
+  }
+  FillScales(random, info.format, fill == WeightFill::kExtremeCodes, block);
+}
+
+}  // namespace
+
+StoredMatrix RandomMatrix(Random& random, WeightFormat format, int64_t rows, int64_t columns,
+                          WeightFill fill) {
+  const WeightFormatInfo& info = InfoOf(format);
+  const int64_t blocks = (columns + info.storage_values - 1) / info.storage_values;
+  StoredMatrix matrix;
+  matrix.row_bytes = blocks * info.storage_bytes;
+  matrix.bytes.resize(static_cast<size_t>(rows * matrix.row_bytes));
+  for (int64_t i = 0; i < rows * blocks; ++i) {
+    FillBlock(random, info, fill, matrix.bytes.data() + i * info.storage_bytes);
+  }
+  return matrix;
+}
+
+}  // namespace trireme::kernels::check

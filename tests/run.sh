@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Builds everything and passes the tests: tests/run.sh [ctest arguments], as in tests/run.sh -L fast.
+# With TRIREME_SANITIZERS=1 the unit and thread-rank tests also run under the address, undefined-behaviour and thread sanitizers.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+launcher/packages.sh g++-aarch64-linux-gnu  # for the test that the tree compiles for 64-bit ARM
+cmake --preset release
+cmake --build --preset release
+TRIREME_MODEL=$(launcher/default_model.sh)
+export TRIREME_MODEL
+passed=0
+ctest --test-dir build/release --output-on-failure --no-tests=error "$@" || passed=$?
+tests/rows.py build/release/Testing/Temporary/LastTest.log || passed=1
+if [ "$passed" -ne 0 ]; then
+  exit "$passed"
+fi
+
+if [ "${TRIREME_SANITIZERS:-0}" = 1 ]; then
+  # The sanitizers want their own parts of the address space, which a kernel may have given away at random.
+  fixed_addresses=()
+  if setarch "$(uname -m)" -R true 2>/dev/null; then
+    fixed_addresses=(setarch "$(uname -m)" -R)
+  fi
+  failed=()
+  for preset in asan tsan; do
+    cmake --preset "$preset"
+    cmake --build --preset "$preset"
+    "${fixed_addresses[@]}" ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -L fast || failed+=("$preset")
+  done
+  if [ "${#failed[@]}" -ne 0 ]; then
+    echo "tests failed under: ${failed[*]}" >&2
+    exit 1
+  fi
+fi

@@ -1,0 +1,41 @@
+#include "runtime/cache/kv_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace trireme::cache {
+namespace {
+
+constexpr KvCacheShape kShape = {.format = kernels::KeyValueFormat::kF16,
+                                 .layers = 3,
+                                 .key_value_heads = 2,
+                                 .head_dim = 64,
+                                 .blocks = 5};
+
+TEST(KvCacheTest, BytesAreExact) {
+  // blocks x slots x heads x (key and value) x head width x 2 bytes.
+  EXPECT_EQ(KvLayerBytes(kShape), 5 * 16 * 2 * 2 * 64 * 2);
+  EXPECT_EQ(KvCacheBytes(kShape), 3 * KvLayerBytes(kShape));
+  KvCacheShape wide = kShape;
+  wide.format = kernels::KeyValueFormat::kF32;
+  EXPECT_EQ(KvCacheBytes(wide), 2 * KvCacheBytes(kShape));
+}
+
+TEST(KvCacheTest, LayersAreApartAndZeroed) {
+  const auto cache = KvCache::Create(kShape);
+  ASSERT_TRUE(cache.ok()) << cache.status();
+  EXPECT_NE(cache->layer(0).data, cache->layer(1).data);
+  const std::byte* const data = cache->layer(2).data;
+  EXPECT_TRUE(std::all_of(data, data + KvLayerBytes(kShape),
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
+TEST(KvCacheTest, MemoryThatIsNotThereIsRefused) {
+  KvCacheShape huge = kShape;
+  huge.blocks = int64_t{1} << 40;
+  EXPECT_TRUE(absl::IsResourceExhausted(KvCache::Create(huge).status()));
+}
+
+}  // namespace
+}  // namespace trireme::cache

@@ -1,0 +1,57 @@
+#include "runtime/serve/service_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "runtime/base/metrics.h"
+#include "tests/support/served_replica.h"
+
+namespace trireme::serve {
+namespace {
+
+using ::testing::HasSubstr;
+
+ServedReplicaOptions Options(Metrics* metrics, bool open) {
+  ServedReplicaOptions options;
+  options.server.door.metrics = metrics;
+  options.open = open;
+  return options;
+}
+
+TEST(ServiceMetricsTest, ShowThePhase) {
+  Metrics metrics;
+  ServedReplica replica(Options(&metrics, /*open=*/false));
+  EXPECT_THAT(metrics.Text(), HasSubstr("trireme_phase{phase=\"starting\"} 1"));
+  replica.server().Open(replica.Facade());
+  EXPECT_THAT(metrics.Text(), HasSubstr("trireme_phase{phase=\"starting\"} 0"));
+  EXPECT_THAT(metrics.Text(), HasSubstr("trireme_phase{phase=\"serving\"} 1"));
+}
+
+TEST(ServiceMetricsTest, CountWhatClientsWereGiven) {
+  Metrics metrics;
+  {
+    ServedReplica replica(Options(&metrics, /*open=*/true));
+    for (int request = 0; request < 3; ++request) {
+      ASSERT_TRUE(Generate(replica.client(), TokenRequest(5)).result.ok());
+    }
+  }
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("trireme_requests_total{outcome=\"ok\"} 3"));
+  EXPECT_THAT(text, HasSubstr("trireme_generated_tokens_total 15"));
+  EXPECT_THAT(text, HasSubstr("trireme_prompt_tokens_total 9"));
+  EXPECT_THAT(text, HasSubstr("trireme_e2e_seconds_count 3"));
+}
+
+TEST(ServiceMetricsTest, MayBeReadAfterTheService) {
+  Metrics metrics;
+  {
+    const ServedReplica replica(Options(&metrics, /*open=*/true));
+    EXPECT_THAT(metrics.Text(), HasSubstr("trireme_phase{phase=\"serving\"} 1"));
+  }
+  EXPECT_THAT(metrics.Text(), HasSubstr("trireme_phase{phase=\"serving\"} 1"));  // as last seen
+}
+
+}  // namespace
+}  // namespace trireme::serve

@@ -1,0 +1,72 @@
+#include "runtime/weights/json_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace trireme::weights {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::unique_ptr<JsonConfig> ConfigOf(const std::string& text) {
+  auto config = JsonConfig::Parse("config.json", text);
+  EXPECT_TRUE(config.ok()) << config.status();
+  return *std::move(config);
+}
+
+TEST(JsonConfigTest, KeysReachIntoObjectsAndNullIsAbsent) {
+  const auto config =
+      ConfigOf(R"({"a":{"b":{"c":7}},"n":null,"x":1.5,"big":1e6,"t":true,"s":"text"})");
+  EXPECT_EQ(*config->Integer("a.b.c"), 7);
+  EXPECT_FALSE(config->Has("n"));
+  EXPECT_FALSE(config->Has("a.b.d"));
+  EXPECT_FALSE(config->Has("x.y"));
+  EXPECT_EQ(*config->Float("x"), 1.5);
+  EXPECT_EQ(*config->Integer("big"), 1000000);
+  EXPECT_TRUE(*config->Bool("t"));
+  EXPECT_EQ(*config->String("s"), "text");
+  EXPECT_TRUE(absl::IsNotFound(config->Integer("n").status()));
+}
+
+TEST(JsonConfigTest, ListsAndWhatCountsAsOne) {
+  const auto config = ConfigOf(R"({"i":[1,true],"one":5,"f":[1,2.5],"s":["a","b"]})");
+  EXPECT_THAT(*config->Integers("i"), ElementsAre(1, 1));
+  EXPECT_THAT(*config->Integers("one"), ElementsAre(5));
+  EXPECT_THAT(*config->Floats("f"), ElementsAre(1, 2.5));
+  EXPECT_THAT(*config->Strings("s"), ElementsAre("a", "b"));
+  EXPECT_EQ(*config->ArrayLength("i"), 2);
+  EXPECT_FALSE(config->ArrayLength("one").ok());
+}
+
+TEST(JsonConfigTest, ErrorsNameFileKeyValueAndWhatWasWanted) {
+  const auto config = ConfigOf(R"({"k":"eight","h":1.5,"u":18446744073709551615})");
+  const std::string text(config->Integer("k").status().message());
+  EXPECT_THAT(text, HasSubstr("config.json"));
+  EXPECT_THAT(text, HasSubstr("key k"));
+  EXPECT_THAT(text, HasSubstr("\"eight\""));
+  EXPECT_THAT(text, HasSubstr("an integer"));
+  EXPECT_FALSE(config->Integer("h").ok());
+  EXPECT_FALSE(config->Integer("u").ok());
+}
+
+TEST(JsonConfigTest, WhatIsNoObjectIsRefused) {
+  EXPECT_FALSE(JsonConfig::Parse("f", "[1]").ok());
+  EXPECT_FALSE(JsonConfig::Parse("f", "{").ok());
+  EXPECT_FALSE(JsonConfig::Parse("f", "").ok());
+  EXPECT_FALSE(JsonConfig::Parse("f", std::string(100000, '[')).ok());
+}
+
+TEST(JsonConfigTest, EntersTheTextModelOfAWrapper) {
+  const auto config = ConfigOf(R"({"model_type":"outer","text_config":{"model_type":"inner"}})");
+  config->EnterIfObject("vision_config");
+  EXPECT_EQ(*config->String("model_type"), "outer");
+  config->EnterIfObject("text_config");
+  EXPECT_EQ(*config->String("model_type"), "inner");
+}
+
+}  // namespace
+}  // namespace trireme::weights

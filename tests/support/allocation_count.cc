@@ -1,0 +1,62 @@
+#include "tests/support/allocation_count.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+thread_local int64_t allocations_of_this_thread = 0;
+thread_local bool is_excused = false;
+std::atomic<int64_t> allocations_of_all_threads{0};
+
+void* Allocate(size_t bytes, size_t alignment) {
+  ++allocations_of_this_thread;
+  if (!is_excused) {
+    allocations_of_all_threads.fetch_add(1, std::memory_order_relaxed);
+  }
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) {
+    std::abort();
+  }
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) { return Allocate(bytes, alignof(std::max_align_t)); }
+void* operator new[](size_t bytes) { return Allocate(bytes, alignof(std::max_align_t)); }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return Allocate(bytes, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t bytes, std::align_val_t alignment) {
+  return Allocate(bytes, static_cast<size_t>(alignment));
+}
+// A sanitizer's own would not be freed by the functions below.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return Allocate(bytes, alignof(std::max_align_t));
+}
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
+  return Allocate(bytes, alignof(std::max_align_t));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace trireme::testing {
+
+int64_t AllocationsOfThisThread() { return allocations_of_this_thread; }
+
+int64_t AllocationsOfAllThreads() {
+  return allocations_of_all_threads.load(std::memory_order_relaxed);
+}
+
+void ExcuseThisThread() { is_excused = true; }
+
+}  // namespace trireme::testing
