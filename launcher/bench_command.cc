@@ -50,17 +50,10 @@ struct Work {
 };
 
 Work WorkOf(const engine::ReplicaInfo& info) {
-  const spec::ModelSpec& model = info.model;
-  const spec::AttentionSpec& attention = model.layers[0].attention;
-  const double dim = static_cast<double>(model.model_dim);
-  const double query_dim = static_cast<double>(attention.query_heads * attention.head_dim);
-  const double key_value_dim = static_cast<double>(attention.key_value_heads * attention.head_dim);
-  const double hidden = static_cast<double>(model.layers[0].feed_forward.hidden_dim);
-  const double layer_weights = dim * (2 * query_dim + 2 * key_value_dim + 3 * hidden);
   Work work;
-  work.prefill_operations_per_token = 2 * layer_weights * static_cast<double>(model.layers.size());
-  for (const engine::RankBytes& bytes : info.rank_bytes) {
-    work.decode_bytes_per_token += static_cast<double>(bytes.weights);
+  for (const engine::RankWork& rank : info.rank_work) {
+    work.decode_bytes_per_token += static_cast<double>(rank.decode_bytes);
+    work.prefill_operations_per_token += 2 * static_cast<double>(rank.prefill_products);
   }
   return work;
 }

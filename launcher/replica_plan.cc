@@ -95,7 +95,7 @@ class Planner {
 
   absl::Status PlanReplica(const topology::ClusterReplica& replica) {
     PlannedReplica planned;
-    ASSIGN_OR_RETURN(weights_, WeightParts::Of(checkpoint_, replica.stages[0].ranks));
+    ASSIGN_OR_RETURN(weights_, WeightPartsOf(checkpoint_, replica.stages[0].ranks));
     RETURN_IF_ERROR(SetOptions(replica, &planned.options));
     std::vector<topology::StageSpeed> speeds;
     if (question_.want_speed) {
@@ -143,9 +143,9 @@ class Planner {
           {.stream_bytes_per_second = *node.stream_bytes_per_second,
            .operations_per_second = *node.operations_per_second,
            .tensor_ranks = stage.ranks,
-           .layer_bytes = weights_.MeanLayerBytes(),
-           .output_bytes = is_last ? weights_.OutputBytes() : 0,
-           .layer_operations = LayerOperations(),
+           .layer_bytes = weights_.mean_layer.read_bytes,
+           .output_bytes = is_last ? weights_.output.read_bytes : 0,
+           .layer_operations = weights_.mean_layer.operations,
            .residual_bytes = static_cast<double>(model_.model_dim) * sizeof(float)});
     }
     AddSource(source, absl::StrCat(node.name, IsThisHost(node.host)
@@ -179,16 +179,6 @@ class Planner {
     if (!absl::StrContains(*source, text)) {
       absl::StrAppend(source, source->empty() ? "" : "; ", text);
     }
-  }
-
-  // A multiply and an add are two.
-  double LayerOperations() const {
-    const spec::AttentionSpec& attention = model_.layers[0].attention;
-    const auto dim = static_cast<double>(model_.model_dim);
-    const auto query = static_cast<double>(attention.query_heads * attention.head_dim);
-    const auto key_value = static_cast<double>(attention.key_value_heads * attention.head_dim);
-    const auto hidden = static_cast<double>(model_.layers[0].feed_forward.hidden_dim);
-    return 2 * dim * (2 * query + 2 * key_value + 3 * hidden);
   }
 
   std::optional<int64_t> MemoryOf(const topology::ClusterNode& node) const {
@@ -228,9 +218,9 @@ class Planner {
     std::vector<topology::StageSpeed> speeds;
     for (const topology::ClusterStage& stage : replica.stages) {
       const double rate = all_stated ? *file_.nodes[stage.node_index].stream_bytes_per_second : 1e9;
-      speeds.push_back({.decode_layer_seconds = weights_.MeanLayerBytes() / rate});
+      speeds.push_back({.decode_layer_seconds = weights_.mean_layer.read_bytes / rate});
       speeds.back().output_seconds =
-          speeds.size() == replica.stages.size() ? weights_.OutputBytes() / rate : 0;
+          speeds.size() == replica.stages.size() ? weights_.output.read_bytes / rate : 0;
     }
     return speeds;
   }
@@ -242,14 +232,13 @@ class Planner {
     for (size_t stage = 0; stage < speeds.size(); ++stage) {
       topology::StageCost& cost = costs[stage];
       for (int64_t layer = 0; layer < layers_; ++layer) {
-        cost.layer_seconds.push_back(speeds[stage].decode_layer_seconds *
-                                     weights_.LayerBytes(layer) / weights_.MeanLayerBytes());
-        cost.layer_bytes.push_back(static_cast<int64_t>(weights_.LayerBytes(layer)) +
+        cost.layer_seconds.push_back(speeds[stage].decode_layer_seconds * LayerUnits(layer));
+        cost.layer_bytes.push_back(static_cast<int64_t>(weights_.layers[layer].bytes) +
                                    LayerKvBytes(replica, options));
       }
       cost.fixed_seconds = speeds[stage].output_seconds;
       cost.fixed_bytes =
-          static_cast<int64_t>(stage + 1 == speeds.size() ? weights_.OutputBytes() : 0) +
+          static_cast<int64_t>(stage + 1 == speeds.size() ? weights_.output.bytes : 0) +
           replica.settings.kv_bytes.value_or(0) * replica.stages[stage].ranks;
       cost.memory_bytes = MemoryOf(file_.nodes[replica.stages[stage].node_index]);
     }
@@ -327,7 +316,7 @@ class Planner {
                          .layers = part.layers,
                          .bytes = whole->bytes(),
                          .kv_block_bytes = BlockBytes(options, part)};
-      row.decode_bytes = weights_.DecodeBytes(part);
+      row.decode_bytes = whole->work().decode_bytes;
       planned->ranks.push_back(std::move(row));
     }
     return absl::OkStatus();
@@ -341,7 +330,7 @@ class Planner {
       speed.kv_bytes_per_token += static_cast<double>(rank.kv_block_bytes) / kernels::kBlockTokens;
       if (rank.tensor_rank == 0) {
         for (int64_t layer = rank.layers.begin; layer < rank.layers.end; ++layer) {
-          speed.layer_units += weights_.LayerBytes(layer) / weights_.MeanLayerBytes();
+          speed.layer_units += LayerUnits(layer);
         }
       }
     }
@@ -400,7 +389,12 @@ class Planner {
   }
 
   double BitsPerLayerWeight() const {
-    return weights_.MeanLayerBytes() * 8 / (LayerOperations() / 2);
+    return weights_.mean_layer.bytes * 8 / weights_.mean_layer.values;
+  }
+
+  // How long a layer takes beside the mean one.
+  double LayerUnits(int64_t layer) const {
+    return weights_.layers[layer].read_bytes / weights_.mean_layer.read_bytes;
   }
 
   const topology::ClusterFile& file_;

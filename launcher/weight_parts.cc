@@ -1,75 +1,70 @@
 #include "launcher/weight_parts.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/kernel_table.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/weights/shard_plan.h"
+#include "runtime/weights/token_work.h"
 #include "topology/partition_model.h"
 
 namespace trireme::launcher {
+namespace {
 
-absl::StatusOr<WeightParts> WeightParts::Of(const weights::Checkpoint& checkpoint,
-                                            int tensor_ranks) {
-  const topology::ModelExtents extents = checkpoint.model_spec().Extents();
+WeightPart PartOf(const weights::PlannedTensor& tensor, const spec::ModelSpec& model) {
+  const weights::TokenWork work = weights::WorkOf(tensor, model);
+  WeightPart part = {.read_bytes = static_cast<double>(work.bytes),
+                     .operations = 2 * static_cast<double>(work.products)};
+  for (const weights::PlannedSlice& slice : tensor.slices) {
+    part.bytes += static_cast<double>(slice.arena_bytes);
+    part.values +=
+        tensor.is_vector ? 0 : static_cast<double>(slice.shape.rows * slice.shape.columns);
+  }
+  return part;
+}
+
+WeightPart MeanOf(const std::vector<WeightPart>& parts) {
+  WeightPart mean;
+  for (const WeightPart& part : parts) {
+    mean += part;
+  }
+  const auto count = static_cast<double>(parts.size());
+  return {.bytes = mean.bytes / count,
+          .values = mean.values / count,
+          .read_bytes = mean.read_bytes / count,
+          .operations = mean.operations / count};
+}
+
+}  // namespace
+
+WeightPart& WeightPart::operator+=(const WeightPart& other) {
+  bytes += other.bytes;
+  values += other.values;
+  read_bytes += other.read_bytes;
+  operations += other.operations;
+  return *this;
+}
+
+absl::StatusOr<WeightParts> WeightPartsOf(const weights::Checkpoint& checkpoint, int tensor_ranks) {
+  const spec::ModelSpec& model = checkpoint.model_spec();
   ASSIGN_OR_RETURN(const topology::Partition partition,
-                   topology::PartitionModel(extents, {.tensor_ranks = tensor_ranks}));
-  WeightParts parts;
+                   topology::PartitionModel(model.Extents(), {.tensor_ranks = tensor_ranks}));
+  WeightParts parts = {.layers = std::vector<WeightPart>(model.layers.size())};
   for (const topology::RankPart& part : partition.parts) {
     ASSIGN_OR_RETURN(const weights::ShardPlan plan,
                      weights::PlanShard(checkpoint, part, *kernels::FindKernelTable("")));
-    OfRank of_rank = {.layers = std::vector<int64_t>(extents.layers)};
     for (const weights::PlannedTensor& tensor : plan.tensors) {
-      int64_t bytes = 0;
-      for (const weights::PlannedSlice& slice : tensor.slices) {
-        bytes += slice.arena_bytes;
-      }
       if (tensor.layer >= 0) {
-        of_rank.layers[tensor.layer] += bytes;
+        parts.layers[static_cast<size_t>(tensor.layer)] += PartOf(tensor, model);
       } else if (tensor.role != spec::Role::kEmbedding) {
-        of_rank.output += bytes;  // a token reads one row of the embedding
+        parts.output += PartOf(tensor, model);
       }
     }
-    parts.ranks_.push_back(std::move(of_rank));
   }
+  parts.mean_layer = MeanOf(parts.layers);
   return parts;
-}
-
-double WeightParts::LayerBytes(int64_t layer) const {
-  double bytes = 0;
-  for (const OfRank& rank : ranks_) {
-    bytes += static_cast<double>(rank.layers[layer]);
-  }
-  return bytes;
-}
-
-double WeightParts::MeanLayerBytes() const {
-  double bytes = 0;
-  const auto layers = static_cast<int64_t>(ranks_[0].layers.size());
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    bytes += LayerBytes(layer);
-  }
-  return bytes / static_cast<double>(layers);
-}
-
-double WeightParts::OutputBytes() const {
-  double bytes = 0;
-  for (const OfRank& rank : ranks_) {
-    bytes += static_cast<double>(rank.output);
-  }
-  return bytes;
-}
-
-int64_t WeightParts::DecodeBytes(const topology::RankPart& part) const {
-  const OfRank& rank = ranks_[part.tensor_rank];
-  int64_t bytes = part.last_stage ? rank.output : 0;
-  for (int64_t layer = part.layers.begin; layer < part.layers.end; ++layer) {
-    bytes += rank.layers[layer];
-  }
-  return bytes;
 }
 
 }  // namespace trireme::launcher

@@ -178,6 +178,7 @@ absl::Status LocalReplica::Start(const weights::Checkpoint& checkpoint,
   ASSIGN_OR_RETURN(text_, ReadReplicaText(checkpoint));
   for (const std::unique_ptr<Rank>& rank : ranks_) {
     info_.rank_bytes.push_back(rank->bytes());
+    info_.rank_work.push_back(rank->work());
   }
   info_.table = ranks_[0]->table().name;
   RETURN_IF_ERROR(CheckMemory(ranks_));

@@ -225,6 +225,7 @@ absl::Status MpiReplica::Start(comm::MpiWorld& world, const weights::Checkpoint&
   progress_.store(&rank_->progress(), std::memory_order_release);
   RETURN_IF_ERROR(Agree(options));
   ASSIGN_OR_RETURN(info_.rank_bytes, GatherValues(*groups_.control, rank_->bytes()));
+  ASSIGN_OR_RETURN(info_.rank_work, GatherValues(*groups_.control, rank_->work()));
   ASSIGN_OR_RETURN(process_ids_, GatherValues(*groups_.control, static_cast<int64_t>(::getpid())));
   info_.places = groups_.places;
   return groups_.rank == 0 ? StartController(options) : absl::OkStatus();

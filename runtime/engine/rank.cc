@@ -17,6 +17,7 @@
 #include "runtime/model/stage.h"
 #include "runtime/weights/load_shard.h"
 #include "runtime/weights/shard_plan.h"
+#include "runtime/weights/token_work.h"
 #include "topology/partition_model.h"
 
 namespace trireme::engine {
@@ -117,6 +118,11 @@ RankBytes Rank::bytes() const {
           .kv_cache = cache::KvCacheBytes(state_->kv_shape),
           .workspace = model::Activations::Bytes(state_->model, part(), *state_->table,
                                                  state_->activation_limits)};
+}
+
+RankWork Rank::work() const {
+  return {.decode_bytes = weights::DecodeWork(state_->plan, state_->model).bytes,
+          .prefill_products = weights::LayerWork(state_->plan, state_->model).products};
 }
 
 absl::Status Rank::Load(const weights::Checkpoint& checkpoint,

@@ -42,6 +42,12 @@ struct RankBytes {
   int64_t total() const { return weights + kv_cache + workspace; }
 };
 
+// What one token costs one rank, by the plan of its weights (weights/token_work.h).
+struct RankWork {
+  int64_t decode_bytes = 0;      // weights that a decoded token reads
+  int64_t prefill_products = 0;  // of a prompt's token, in the layers
+};
+
 // Fills in what the caller left open (context 0: the model's; blocks 0: room for the context or
 // 32768 positions, whichever is more). InvalidArgument, naming the numbers, when the limits cannot
 // work for this model.
@@ -59,6 +65,7 @@ class Rank {
   const topology::RankPart& part() const;
   const kernels::KernelTable& table() const;
   RankBytes bytes() const;
+  RankWork work() const;
 
   // Takes memory and reads the weights. The checkpoint may be closed afterwards.
   absl::Status Load(const weights::Checkpoint& checkpoint, const weights::LoadProgress& progress);

@@ -27,6 +27,7 @@ struct ReplicaInfo {
   uint64_t fingerprint = 0;             // of the checkpoint
   std::string table;                    // kernel table
   std::vector<RankBytes> rank_bytes;    // [ranks]
+  std::vector<RankWork> rank_work;      // [ranks]
   std::vector<comm::RankPlace> places;  // [ranks]; empty when they are threads
 };
 
