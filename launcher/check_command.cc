@@ -25,6 +25,7 @@
 #include "launcher/host_check.h"
 #include "launcher/host_report.h"
 #include "launcher/opened_fleet.h"
+#include "launcher/process_limits.h"
 #include "launcher/remote_command.h"
 #include "launcher/replica_command.h"
 #include "launcher/replica_plan.h"
@@ -75,6 +76,7 @@ std::map<std::string, CheckedHost> HostsOf(const topology::ClusterFile& file,
       CheckedHost& host = at(file.nodes[stage.node_index].host);
       host.agent = replica.settings.remote_agent;
       host.needs.threads += stage.ranks * ThreadsOf(stage);
+      host.needs.all_threads += stage.ranks * ThreadsOfProcess(ThreadsOf(stage));
       host.needs.cores.insert(host.needs.cores.end(), stage.cores.begin(), stage.cores.end());
       host.needs.shared_memory_bytes += SharedMemoryOfStage(stage.ranks);
       host.needs.open_files =
@@ -90,6 +92,8 @@ std::map<std::string, CheckedHost> HostsOf(const topology::ClusterFile& file,
     here.addresses.insert(here.addresses.end(), file.balancer->listen.begin(),
                           file.balancer->listen.end());
     here.needs.open_files = std::max(here.needs.open_files, OpenFilesOfRank(1));
+    here.needs.all_threads +=
+        static_cast<int64_t>(file.balancer->listen.size()) * ThreadsOfProcess(0);
   }
   if (!file.observe.metrics.empty()) {
     here.addresses.push_back(file.observe.metrics);

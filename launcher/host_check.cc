@@ -123,6 +123,12 @@ std::vector<Finding> JudgeHost(const HostNeeds& needs, const HostReport& report,
                         .fix = absl::StrFormat("ulimit -n %d, or LimitNOFILE= in the unit",
                                                std::max<int64_t>(1024, needs.open_files))});
   }
+  if (report.threads_max < needs.all_threads) {
+    findings.push_back({.code = ExitCode::kOsError,
+                        .text = absl::StrFormat("%d threads may run there, %d are needed",
+                                                report.threads_max, needs.all_threads),
+                        .fix = "ulimit -u, TasksMax= in the unit, or docker run --pids-limit"});
+  }
   CheckPorts(report, &findings);
   if (absl::AbsDuration(clock_error) > kClockErrorMax) {
     findings.push_back(

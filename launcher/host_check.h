@@ -20,7 +20,8 @@ struct HostNeeds {
   std::string model_path;
   int64_t memory_bytes = 0;         // of all ranks here
   std::vector<int> cores;           // that ranks are bound to
-  int threads = 0;                  // of all ranks here together
+  int threads = 0;                  // of all ranks here together, that compute
+  int64_t all_threads = 0;          // with those besides
   int64_t shared_memory_bytes = 0;  // in /dev/shm
   int64_t open_files = 0;           // of the process that needs the most
 };

@@ -2,7 +2,6 @@
 
 #include <netdb.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "launcher/exit_codes.h"
+#include "launcher/process_limits.h"
 #include "launcher/version.h"
 #include "nlohmann/json.hpp"
 #include "runtime/comm/socket.h"
@@ -80,12 +80,6 @@ int64_t FreeSharedMemory() {
   return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
 }
 
-int64_t OpenFilesMax() {
-  rlimit limit = {};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  return limit.rlim_cur == RLIM_INFINITY ? INT64_MAX : static_cast<int64_t>(limit.rlim_cur);
-}
-
 void LookAtModel(const std::string& path, HostReport* report) {
   const auto checkpoint = weights::Checkpoint::Open(path);
   if (!checkpoint.ok()) {
@@ -111,6 +105,7 @@ HostReport LookAtThisHost(const std::string& model_path,
   report.cores = UsableCores();
   report.shared_memory_free_bytes = FreeSharedMemory();
   report.open_files_max = OpenFilesMax();
+  report.threads_max = ThreadsMax();
   for (const std::string& address : addresses) {
     report.ports[address] = WhyNotListen(address);
   }
@@ -129,6 +124,7 @@ std::string EncodeHostReport(const HostReport& report) {
       {"cores", report.cores},
       {"shared_memory_free_bytes", report.shared_memory_free_bytes},
       {"open_files_max", report.open_files_max},
+      {"threads_max", report.threads_max},
       {"ports", report.ports},
       {"clock_unix_ns", report.clock_unix_ns}};
   // Names and messages of other programs may be no UTF-8.
@@ -148,6 +144,7 @@ absl::StatusOr<HostReport> DecodeHostReport(absl::string_view text) {
     json.at("cores").get_to(report.cores);
     json.at("shared_memory_free_bytes").get_to(report.shared_memory_free_bytes);
     json.at("open_files_max").get_to(report.open_files_max);
+    json.at("threads_max").get_to(report.threads_max);
     json.at("ports").get_to(report.ports);
     json.at("clock_unix_ns").get_to(report.clock_unix_ns);
   } catch (const nlohmann::json::exception& error) {

@@ -23,6 +23,7 @@ struct HostReport {
   std::vector<int> cores;                // that this program may use
   int64_t shared_memory_free_bytes = 0;  // in /dev/shm
   int64_t open_files_max = 0;
+  int64_t threads_max = 0;  // of all processes together
   int64_t clock_unix_ns = 0;
   std::map<std::string, std::string> ports;  // address -> why it cannot be listened at; "": it can
 };

@@ -22,6 +22,7 @@
 #include "launcher/load_progress.h"
 #include "launcher/model_facade.h"
 #include "launcher/observe_options.h"
+#include "launcher/process_limits.h"
 #include "launcher/rank_facts.h"
 #include "launcher/replica_options.h"
 #include "launcher/serve_flags.h"
@@ -355,6 +356,12 @@ ExitCode RunServe(const std::vector<std::string>& /*words*/) {
   absl::StatusOr<Flags> flags = ReadFlags();
   if (!flags.ok()) {
     return Fail(ExitCode::kUsage, flags.status());
+  }
+  const engine::RankOptions& ranks = flags->model.ranks;
+  const int ranks_here = flags->launcher == Launcher::kNone ? ranks.layout.ranks() : 1;
+  if (const absl::Status status = CheckThreads(ThreadsOfProcess(ranks_here * ranks.threads));
+      !status.ok()) {
+    return Fail(ExitCode::kOsError, status);
   }
   FaultInjection faults(flags->serve.fault_folder, RankFromEnvironment());
   flags->faults = &faults;

@@ -1,9 +1,9 @@
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -25,6 +25,7 @@
 #include "launcher/fleet_runner.h"
 #include "launcher/fleet_view.h"
 #include "launcher/opened_fleet.h"
+#include "launcher/process_limits.h"
 #include "launcher/replica_plan.h"
 #include "launcher/run_folder.h"
 #include "launcher/version.h"
@@ -38,25 +39,9 @@ namespace trireme::launcher {
 namespace {
 
 // Logs, pipes, sockets and a watch for each child, and room for operators.
-constexpr rlim_t kFilesWanted = 256;
-constexpr rlim_t kFilesOfChild = 16;
-
-// As many open files as the system lets this process have: children inherit it.
-absl::Status RaiseFileLimit(size_t children) {
-  rlimit limit = {};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  const rlim_t wanted = kFilesWanted + kFilesOfChild * children;
-  if (limit.rlim_cur >= wanted) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "the limit of open files (RLIMIT_NOFILE) is %d and this fleet needs %d; raise it with "
-      "\"ulimit -n %d\" or LimitNOFILE= of systemd",
-      limit.rlim_cur, wanted, wanted));
-}
+constexpr int64_t kFilesWanted = 256;
+constexpr int64_t kFilesOfChild = 16;
+constexpr int64_t kThreadsOfChild = 3;  // its watch, and the launchers of MPI
 
 LogLevel LevelOf(const std::string& name) {
   if (name == "debug") {
@@ -126,9 +111,11 @@ ExitCode RunUp(const std::vector<std::string>& words) {
     return fit;
   }
   const size_t balancers = fleet.file.balancer.has_value() ? fleet.file.balancer->listen.size() : 0;
-  if (const absl::Status status = RaiseFileLimit(fleet.file.replicas.size() + balancers);
-      !status.ok()) {
-    return Fail(ExitCode::kOsError, status);
+  const auto children = static_cast<int64_t>(fleet.file.replicas.size() + balancers);
+  absl::Status limits = RaiseOpenFiles(kFilesWanted + kFilesOfChild * children);
+  limits.Update(CheckThreads(ThreadsOfProcess(kThreadsOfChild * children)));
+  if (!limits.ok()) {
+    return Fail(ExitCode::kOsError, limits);
   }
   const auto folder = RunFolder::Open(RunFolderOf(fleet.file));
   if (!folder.ok()) {

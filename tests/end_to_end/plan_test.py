@@ -6,13 +6,15 @@ What is planned is compared with what ranks of the same cut say that they take.
 
 import os
 import re
+import shutil
 import socket
 import stat
+import subprocess
 import tempfile
 import unittest
 
 import command_line
-from command_line import DATA, DOES_NOT_FIT, MISSING, OK, ROOT, USAGE, default_model, run
+from command_line import DATA, DOES_NOT_FIT, MISSING, OK, PROGRAM, ROOT, USAGE, default_model, run
 
 CONFIGURATION, OS_ERROR, PORT, DISAGREEMENT, PEER_LOST = 78, 71, 73, 76, 69
 MODEL = os.path.join(DATA, "gguf-files", "good", "base-bpe.gguf")
@@ -190,6 +192,24 @@ class CheckCommandTest(PlanTest):
         self.assertEqual(outcome.code, OS_ERROR, str(outcome))
         self.assertRegex(outcome.output, r"a process may open 64 files, \d+ are needed")
         self.assertIn("ulimit -n", outcome.output)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become a user whose threads are limited")
+    def test_E15_too_few_threads_are_named_with_the_number_needed(self):
+        # Another user's copies, since it may not enter the folders of this one.
+        folder = tempfile.mkdtemp(prefix="trireme_threads_")
+        self.addCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o755)
+        program, model = os.path.join(folder, "trireme"), os.path.join(folder, "model.gguf")
+        shutil.copy(PROGRAM, program)
+        shutil.copy(MODEL, model)
+        os.chmod(model, 0o644)
+        done = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=12",
+             program, "serve", "--model", model, "--threads", "4", "--listen", "127.0.0.1:0"],
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
+        self.assertEqual(done.returncode, OS_ERROR, done.stderr)
+        self.assertIn(b"is 12 and 36 are needed", done.stderr)
+        self.assertIn(b"ulimit -u", done.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root for a /dev/shm of its own")
     def test_E15_a_full_shared_memory_is_named_with_the_bytes_needed(self):

@@ -22,6 +22,7 @@ HostNeeds Needs() {
           .memory_bytes = 100 * kMebi,
           .cores = {0, 1},
           .threads = 2,
+          .all_threads = 66,
           .shared_memory_bytes = 10 * kMebi,
           .open_files = 200};
 }
@@ -35,6 +36,7 @@ HostReport Report() {
           .cores = {0, 1},
           .shared_memory_free_bytes = 10 * kMebi,
           .open_files_max = 200,
+          .threads_max = 66,
           .ports = {{"b:1", ""}}};
 }
 
@@ -83,6 +85,9 @@ TEST(HostCheckTest, E15_LimitsAreNamedWithTheValueNeeded) {
   report = Report();
   report.open_files_max = 64;
   ExpectOne(report, ExitCode::kOsError, "may open 64 files, 200 are needed");
+  report = Report();
+  report.threads_max = 40;
+  ExpectOne(report, ExitCode::kOsError, "40 threads may run there, 66 are needed");
 }
 
 TEST(HostCheckTest, SlowThingsAndWrongClocksAreWarnings) {

@@ -23,6 +23,7 @@ TEST(HostReportTest, ComesBackAsItWasSent) {
                              .cores = {0, 5},
                              .shared_memory_free_bytes = 3,
                              .open_files_max = INT64_MAX,
+                             .threads_max = 96,
                              .clock_unix_ns = 123456789012345678,
                              .ports = {{"a:1", ""}, {"b:2", "taken"}}};
   const std::string line = EncodeHostReport(report);
@@ -32,6 +33,7 @@ TEST(HostReportTest, ComesBackAsItWasSent) {
   EXPECT_EQ(EncodeHostReport(*back), line);
   EXPECT_EQ(back->model_fingerprint, ~uint64_t{0});
   EXPECT_EQ(back->open_files_max, INT64_MAX);
+  EXPECT_EQ(back->threads_max, 96);
   EXPECT_EQ(back->ports, report.ports);
   EXPECT_EQ(back->cores, report.cores);
 }
@@ -52,6 +54,7 @@ TEST(HostReportTest, ThisHostHasWhatEveryHostHas) {
   EXPECT_FALSE(report.cores.empty());
   EXPECT_GT(report.memory_available_bytes, 0);
   EXPECT_GT(report.open_files_max, 0);
+  EXPECT_GT(report.threads_max, 0);
   EXPECT_GT(report.clock_unix_ns, 0);
   EXPECT_THAT(report.version, HasSubstr("trireme "));
   EXPECT_THAT(report.model_error, HasSubstr("/no/such/model.gguf"));
