@@ -234,7 +234,13 @@ struct CombineRowsArgs {
 // ---- attention
 // -----------------------------------------------------------------------------------------------------
 
-enum class KeyValueFormat : uint8_t { kF16, kF32 };
+enum class KeyValueFormat : uint8_t {
+  kF16,
+  kF32,
+  kBF16,
+  kInt8,  // with a scale for each slot and head: formats/key_value_codes.h
+  kE4M3,  // the same of 8-bit floats
+};
 enum class RopeStyle : uint8_t {
   kNone,
   kInterleaved,  // pairs (x[2p], x[2p+1])
@@ -242,16 +248,40 @@ enum class RopeStyle : uint8_t {
 };
 
 // One layer's cache on one rank: [blocks][key_value_heads] of {keys [head_dim][kBlockTokens],
-// values [kBlockTokens][head_dim]}. Keys lie with the tokens of a block side by side, so that lanes
-// are keys.
+// values [kBlockTokens][head_dim]} and, where the format has them, float32 {key scales
+// [kBlockTokens], value scales [kBlockTokens]}. Keys lie with the tokens of a block side by side, so
+// that lanes are keys.
 struct KeyValueCache {
   KeyValueFormat format = KeyValueFormat::kF16;
   std::byte* data = nullptr;
   int64_t key_value_heads = 0;
   int64_t head_dim = 0;
 
-  int64_t ElementBytes() const { return format == KeyValueFormat::kF16 ? 2 : 4; }
-  int64_t HeadBytes() const { return 2 * head_dim * kBlockTokens * ElementBytes(); }
+  int64_t ElementBytes() const {
+    switch (format) {
+      case KeyValueFormat::kF32:
+        return 4;
+      case KeyValueFormat::kF16:
+      case KeyValueFormat::kBF16:
+        return 2;
+      case KeyValueFormat::kInt8:
+      case KeyValueFormat::kE4M3:
+        return 1;
+    }
+    return 0;
+  }
+  bool HasScales() const {
+    return format == KeyValueFormat::kInt8 || format == KeyValueFormat::kE4M3;
+  }
+  int64_t ScalesOffset() const { return 2 * head_dim * kBlockTokens * ElementBytes(); }
+  float* Scales(std::byte* head) const { return reinterpret_cast<float*>(head + ScalesOffset()); }
+  const float* Scales(const std::byte* head) const {
+    return reinterpret_cast<const float*>(head + ScalesOffset());
+  }
+  int64_t HeadBytes() const {
+    return ScalesOffset() +
+           (HasScales() ? 2 * kBlockTokens * static_cast<int64_t>(sizeof(float)) : 0);
+  }
   int64_t BlockBytes() const { return key_value_heads * HeadBytes(); }
 };
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/fingerprint.h"
+#include "runtime/cache/kv_format.h"
 
 ABSL_FLAG(std::string, model_id, "",
           "the name that clients use for the model; empty: the file's name");
@@ -27,7 +28,7 @@ std::string HashText(absl::string_view text) {
 std::string ArithmeticFingerprint(uint64_t fingerprint, const engine::RankOptions& options) {
   return absl::StrFormat("%016x-%s-%s-" TRIREME_VERSION, fingerprint,
                          options.activations == model::ActivationMode::kAuto ? "auto" : "float32",
-                         options.kv_format == kernels::KeyValueFormat::kF16 ? "f16" : "f32");
+                         cache::KvFormatName(options.kv_format));
 }
 
 serve::ModelInfo ModelInfoOf(const ServedModel& served, const engine::RankOptions& options) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "kernels/kernel_table.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/cache/kv_format.h"
 
 ABSL_FLAG(
     std::string, model, "",
@@ -31,7 +32,7 @@ ABSL_FLAG(std::string, threads, "0",
           "2,1; 0: this machine's cores over the ranks");
 ABSL_FLAG(std::string, activations, "auto",
           "auto, or float32: decoded weights times float32 activations, the slow check");
-ABSL_FLAG(std::string, kv_cache, "f16", "number format of keys and values: f16 or f32");
+ABSL_FLAG(std::string, kv_cache, "f16", "number format of keys and values: f16, f32, bf16, int8 or fp8");
 ABSL_FLAG(std::string, kernels, "",
           "kernel table, as in --kernels avx2; empty: the best one of this machine");
 ABSL_FLAG(int32_t, context_tokens, 0,
@@ -111,14 +112,12 @@ absl::Status ReadFormats(engine::RankOptions* ranks) {
         absl::StrFormat("--activations is \"%s\"; it must be auto or float32", activations));
   }
   const std::string kv_cache = absl::GetFlag(FLAGS_kv_cache);
-  if (kv_cache == "f16") {
-    ranks->kv_format = kernels::KeyValueFormat::kF16;
-  } else if (kv_cache == "f32") {
-    ranks->kv_format = kernels::KeyValueFormat::kF32;
-  } else {
+  absl::StatusOr<kernels::KeyValueFormat> kv_format = cache::FindKvFormat(kv_cache);
+  if (!kv_format.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("--kv-cache is \"%s\"; it must be f16 or f32", kv_cache));
+        absl::StrFormat("--kv-cache: %s", kv_format.status().message()));
   }
+  ranks->kv_format = *kv_format;
   return absl::OkStatus();
 }
 

@@ -20,6 +20,7 @@
 #include "launcher/replica_command.h"
 #include "launcher/weight_parts.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/cache/kv_format.h"
 #include "runtime/device/buffer.h"
 #include "topology/partition_model.h"
 #include "topology/stage_balance.h"
@@ -122,8 +123,7 @@ class Planner {
   absl::Status SetOptions(const topology::ClusterReplica& replica, engine::RankOptions* options) {
     options->layout.tensor_ranks = replica.stages[0].ranks;
     options->layout.stages = static_cast<int>(replica.stages.size());
-    options->kv_format = file_.model.kv_cache == "f32" ? kernels::KeyValueFormat::kF32
-                                                       : kernels::KeyValueFormat::kF16;
+    ASSIGN_OR_RETURN(options->kv_format, cache::FindKvFormat(file_.model.kv_cache));
     options->activations = file_.model.activations == "float32" ? model::ActivationMode::kFloat32
                                                                 : model::ActivationMode::kAuto;
     options->limits.context = static_cast<int32_t>(file_.model.context);
@@ -154,13 +154,13 @@ class Planner {
     const auto key = std::pair(stage.ranks, threads);
     auto measured = times_.find(key);
     if (measured == times_.end()) {
+      ASSIGN_OR_RETURN(const kernels::KeyValueFormat kv_format,
+                       cache::FindKvFormat(file_.model.kv_cache));
       ASSIGN_OR_RETURN(
           const LayerTimes times,
           MeasureLayerTimes(checkpoint_, {.tensor_ranks = stage.ranks,
                                           .threads = threads,
-                                          .kv_format = file_.model.kv_cache == "f32"
-                                                           ? kernels::KeyValueFormat::kF32
-                                                           : kernels::KeyValueFormat::kF16,
+                                          .kv_format = kv_format,
                                           .activations = file_.model.activations == "float32"
                                                              ? model::ActivationMode::kFloat32
                                                              : model::ActivationMode::kAuto}));

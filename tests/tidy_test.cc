@@ -73,6 +73,7 @@ const std::map<std::string, std::string>& TestedElsewhere() {
       {"kernels/cpu/thread_pool.cc", "tests/kernels/thread_pool_test.cc"},
       {"kernels/formats/decode.cc", "tests/kernels/decode_test.cc"},
       {"kernels/formats/iq_grids.cc", "tests/kernels/iq_grids_test.cc"},
+      {"kernels/formats/key_value_codes.cc", "tests/kernels/key_value_codes_test.cc"},
       {"kernels/reference/quantize_row.cc", "tests/kernels/quantize_row_test.cc"},
       {"kernels/reference/reference_kernels.cc", "tests/kernels/reference_kernels_test.cc"},
       {"kernels/reference/reference_rows.cc", "tests/kernels/rows_test.cc"},

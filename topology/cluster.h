@@ -25,7 +25,7 @@ struct ClusterModel {
   std::string id;       // the name that clients use; empty in the file: the file's name
   std::string path;     // the same on all nodes; kDefaultModelPath: launcher/default_model.sh's
   int64_t context = 0;  // positions of one sequence; 0: what the model allows
-  std::string kv_cache = "f16";      // f16 or f32
+  std::string kv_cache = "f16";      // a name of cache/kv_format
   std::string activations = "auto";  // auto or float32
 };
 

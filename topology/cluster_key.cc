@@ -70,15 +70,17 @@ std::vector<ClusterKey> SiteKeys() {
       {"model.id", kScalar, "text", "the model file's name", "the name that clients use",
        [](KeyTarget& t, Values v) { return Put(ParseText(v[0]), &t.draft->file.model.id); }},
       {"model.path", kScalar, "path, or `default`", "required",
-       "GGUF file, the same path on all nodes; `default`: what launcher/default_model.sh prints",
+       "what `--model` takes, the same path on all nodes; `default`: what "
+       "launcher/default_model.sh prints",
        [](KeyTarget& t, Values v) { return Put(ParseText(v[0]), &t.draft->file.model.path); }},
       {"model.context", kScalar, "tokens", "what the model allows", "positions of one sequence",
        [](KeyTarget& t, Values v) {
          return Put(ParseCount(v[0], {.minimum = 1}), &t.draft->file.model.context);
        }},
-      {"model.kv_cache", kScalar, "`f16` or `f32`", "f16", "number format of keys and values",
+      {"model.kv_cache", kScalar, "`f16`, `f32`, `bf16`, `int8` or `fp8`", "f16",
+       "number format of keys and values",
        [](KeyTarget& t, Values v) {
-         return PutWord(v[0], {"f16", "f32"}, &t.draft->file.model.kv_cache);
+         return PutWord(v[0], {"f16", "f32", "bf16", "int8", "fp8"}, &t.draft->file.model.kv_cache);
        }},
       {"model.activations", kScalar, "`auto` or `float32`", "auto",
        "float32: decoded weights times float32 activations, the slow check",

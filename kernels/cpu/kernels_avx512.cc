@@ -5,6 +5,7 @@
 #include "kernels/cpu/packed_layout.h"
 #include "kernels/cpu/simd_avx512.h"
 #include "kernels/formats/all_formats.h"
+#include "kernels/formats/key_value_codes.h"
 #include "kernels/reference/exp_polynomial.h"
 
 namespace trireme::kernels::avx512 {
@@ -18,6 +19,7 @@ namespace trireme::kernels::avx512 {
 #include "kernels/cpu/norm_rope_activation.inc"
 #include "kernels/cpu/shared_rows.inc"
 #include "kernels/cpu/attention_tile.inc"
+#include "kernels/cpu/attention_cache.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/sampling.inc"
 // clang-format on

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/formats/key_value_codes.h"
 #include "kernels/reference/math.h"
 #include "kernels/reference/quantize_row.h"
 #include "kernels/scalar_types.h"
@@ -23,10 +24,21 @@ float Fold(float* lanes) {
   return lanes[0];
 }
 
-float ReadElement(const KeyValueCache& cache, const std::byte* source, int64_t index) {
-  return cache.format == KeyValueFormat::kF16
-             ? HalfToFloat(reinterpret_cast<const uint16_t*>(source)[index])
-             : reinterpret_cast<const float*>(source)[index];
+// `scale` is that of the element's slot, where the format has scales.
+float ReadElement(const KeyValueCache& cache, const std::byte* source, int64_t index,
+                  const float* scale) {
+  switch (cache.format) {
+    case KeyValueFormat::kF16:
+      return HalfToFloat(reinterpret_cast<const uint16_t*>(source)[index]);
+    case KeyValueFormat::kBF16:
+      return BFloat16ToFloat(reinterpret_cast<const uint16_t*>(source)[index]);
+    case KeyValueFormat::kF32:
+      return reinterpret_cast<const float*>(source)[index];
+    case KeyValueFormat::kInt8:
+    case KeyValueFormat::kE4M3:
+      return NumberOf(cache.format, reinterpret_cast<const uint8_t*>(source)[index]) * *scale;
+  }
+  return 0;
 }
 
 void WriteElement(const KeyValueCache& cache, std::byte* target, int64_t index, float value) {
@@ -74,10 +86,14 @@ struct TileView {
            key_value_head * cache.HeadBytes();
   }
   float Key(int64_t key, int64_t d) const {
-    return ReadElement(cache, Head(key), d * kBlockTokens + key % kBlockTokens);
+    const std::byte* head = Head(key);
+    const int64_t place = key % kBlockTokens;
+    return ReadElement(cache, head, d * kBlockTokens + place, cache.Scales(head) + place);
   }
   float Value(int64_t key, int64_t d) const {
-    return ReadElement(cache, Head(key), (kBlockTokens + key % kBlockTokens) * cache.head_dim + d);
+    const std::byte* head = Head(key);
+    const int64_t place = kBlockTokens + key % kBlockTokens;
+    return ReadElement(cache, head, place * cache.head_dim + d, cache.Scales(head) + place);
   }
 };
 
@@ -302,6 +318,10 @@ void RopeAndStore(const Execution& /*execution*/, const RopeAndStoreArgs& args) 
       const int64_t offset = (token * cache.key_value_heads + head) * head_dim;
       RotateHead(args, cosines, sines, args.key + offset);
       std::byte* target = cache.data + block * cache.BlockBytes() + head * cache.HeadBytes();
+      if (cache.format != KeyValueFormat::kF16 && cache.format != KeyValueFormat::kF32) {
+        StoreNarrow(cache, args.key + offset, args.value + offset, place, target);
+        continue;
+      }
       for (int64_t d = 0; d < head_dim; ++d) {
         WriteElement(cache, target, d * kBlockTokens + place, args.key[offset + d]);
         WriteElement(cache, target, (kBlockTokens + place) * head_dim + d, args.value[offset + d]);

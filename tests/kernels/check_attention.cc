@@ -1,5 +1,5 @@
 // Attention bit for bit against the reference table: all cuts of the work (rows, tiles, waves of
-// tiles), uneven groups of heads, windows, both cache formats, head_dim with and without whole
+// tiles), uneven groups of heads, windows, all cache formats, head_dim with and without whole
 // lanes. Cache slots that no row may see hold NaN, and table entries that none may use are wild.
 #include <cstring>
 #include <limits>
@@ -31,7 +31,7 @@ std::string Describe(const AttentionCase& shape) {
   std::string text = "attention heads " + std::to_string(shape.heads_of.size()) + "/" +
                      std::to_string(shape.key_value_heads) + " head_dim " +
                      std::to_string(shape.head_dim) +
-                     (shape.format == KeyValueFormat::kF16 ? " F16" : " F32") + " window " +
+                     " cache " + std::to_string(static_cast<int>(shape.format)) + " window " +
                      std::to_string(shape.window) + " rows@position";
   for (size_t i = 0; i < shape.sequences.size() && i < 6; ++i) {
     text += " " + std::to_string(shape.sequences[i].rows) + "@" +
@@ -191,7 +191,7 @@ const std::vector<int32_t> kSmolHeads = {0, 0, 0, 1, 1, 1, 2, 2, 2};
 
 void CheckAttention(Checker& checker) {
   uint64_t seed = 1;
-  for (const KeyValueFormat format : {KeyValueFormat::kF16, KeyValueFormat::kF32}) {
+  for (const KeyValueFormat format : kKeyValueFormats) {
     for (const int64_t head_dim : {8, 16, 24, 40, 64, 80, 96, 128, 256}) {
       CheckCase(checker, {{{33, 0}, {1, 300}, {5, 126}}, {0, 0, 0, 1, 1}, 2, head_dim, format, 0},
                 ++seed);

@@ -20,6 +20,10 @@
 
 namespace trireme::kernels::check {
 
+inline constexpr KeyValueFormat kKeyValueFormats[] = {
+    KeyValueFormat::kF16, KeyValueFormat::kF32, KeyValueFormat::kBF16, KeyValueFormat::kInt8,
+    KeyValueFormat::kE4M3};
+
 // A small generator (splitmix64): the same numbers everywhere for the same seed.
 class Random {
  public:

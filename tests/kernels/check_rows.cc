@@ -205,7 +205,7 @@ void CheckRows(Checker& checker) {
     CheckAdd(checker, count);
   }
   for (const RopeStyle style : {RopeStyle::kNone, RopeStyle::kInterleaved, RopeStyle::kHalfSplit}) {
-    for (const KeyValueFormat format : {KeyValueFormat::kF16, KeyValueFormat::kF32}) {
+    for (const KeyValueFormat format : kKeyValueFormats) {
       CheckRopeAndStore(checker, {style, format, 1, 9, 3, 64, 64});
       CheckRopeAndStore(checker, {style, format, 70, 9, 3, 64, 64});
       CheckRopeAndStore(checker, {style, format, 37, 5, 2, 8, 8});

@@ -20,6 +20,10 @@ TEST(KvCacheTest, BytesAreExact) {
   KvCacheShape wide = kShape;
   wide.format = kernels::KeyValueFormat::kF32;
   EXPECT_EQ(KvCacheBytes(wide), 2 * KvCacheBytes(kShape));
+  // A byte a value, and two float32 scales for each slot and head.
+  KvCacheShape narrow = kShape;
+  narrow.format = kernels::KeyValueFormat::kInt8;
+  EXPECT_EQ(KvLayerBytes(narrow), 5 * 16 * 2 * (2 * 64 + 2 * 4));
 }
 
 TEST(KvCacheTest, LayersAreApartAndZeroed) {
