@@ -53,21 +53,23 @@ absl::StatusOr<PairTable> ReadMerges(const Vocabulary& vocabulary) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ByteLevelEncoder>> ByteLevelEncoder::Create(
-    const Vocabulary& vocabulary, std::unique_ptr<PreTokenizer> pre_tokenizer) {
+    const Vocabulary& vocabulary, const PreTokenizerFamily& family) {
   ASSIGN_OR_RETURN(PairTable pairs, ReadMerges(vocabulary));
+  ASSIGN_OR_RETURN(PreTokenizerSteps steps, PreTokenizerSteps::CreateFromPatterns(family.patterns));
+  const bool ignores_merges = vocabulary.data().ignore_merges.value_or(family.traits.ignore_merges);
   return std::unique_ptr<ByteLevelEncoder>(
-      new ByteLevelEncoder(vocabulary, std::move(pre_tokenizer), std::move(pairs)));
+      new ByteLevelEncoder(vocabulary, std::move(steps), std::move(pairs), ignores_merges));
 }
 
-ByteLevelEncoder::ByteLevelEncoder(const Vocabulary& vocabulary,
-                                   std::unique_ptr<PreTokenizer> pre_tokenizer, PairTable pairs)
-    : vocabulary_(vocabulary), pre_tokenizer_(std::move(pre_tokenizer)), pairs_(std::move(pairs)) {
+ByteLevelEncoder::ByteLevelEncoder(const Vocabulary& vocabulary, PreTokenizerSteps steps,
+                                   PairTable pairs, bool ignores_merges)
+    : vocabulary_(vocabulary), steps_(std::move(steps)), pairs_(std::move(pairs)) {
   for (int byte = 0; byte < 256; ++byte) {
     std::string character;
     AppendUtf8(CharacterOfByte(static_cast<uint8_t>(byte)), &character);
     byte_ids_[static_cast<size_t>(byte)] = vocabulary.FindOrdinary(character);
   }
-  if (!vocabulary.data().ignore_merges.value_or(pre_tokenizer_->traits().ignore_merges)) {
+  if (!ignores_merges) {
     return;
   }
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
@@ -79,13 +81,12 @@ ByteLevelEncoder::ByteLevelEncoder(const Vocabulary& vocabulary,
 }
 
 absl::Status ByteLevelEncoder::Encode(absl::string_view text, std::vector<int32_t>* ids) const {
-  ASSIGN_OR_RETURN(const std::vector<uint32_t> ends, pre_tokenizer_->Split(text));
+  PieceList list = {.text = std::string(text), .pieces = {{0, static_cast<uint32_t>(text.size())}}};
+  RETURN_IF_ERROR(steps_.Apply(&list));
   SymbolMerger merger(&pairs_);
   std::vector<int32_t> symbols;
-  size_t begin = 0;
-  for (const size_t end : ends) {
-    const absl::string_view word = text.substr(begin, end - begin);
-    begin = end;
+  for (const TextPiece& piece : list.pieces) {
+    const absl::string_view word = text.substr(piece.begin, piece.end - piece.begin);
     if (!word_ids_.empty()) {
       const auto entry = word_ids_.find(word);
       if (entry != word_ids_.end()) {

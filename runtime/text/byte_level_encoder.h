@@ -14,7 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/text/byte_pair_encoding.h"
-#include "runtime/text/pre_tokenizer.h"
+#include "runtime/text/pre_tokenizer_families.h"
+#include "runtime/text/pre_tokenizer_steps.h"
 #include "runtime/text/text_encoder.h"
 #include "runtime/text/vocabulary.h"
 
@@ -25,8 +26,8 @@ class ByteLevelEncoder : public TextEncoder {
   // `vocabulary` must outlive the encoder. Errors (InvalidArgument): no merges; a merge without two
   // parts. Merges of unknown tokens are left out and counted in one line of the log, since pruned
   // vocabularies are published with them; so are merges that would make a control token.
-  static absl::StatusOr<std::unique_ptr<ByteLevelEncoder>> Create(
-      const Vocabulary& vocabulary, std::unique_ptr<PreTokenizer> pre_tokenizer);
+  static absl::StatusOr<std::unique_ptr<ByteLevelEncoder>> Create(const Vocabulary& vocabulary,
+                                                                  const PreTokenizerFamily& family);
 
   // A byte that has no token is dropped, as the reference does: the only other choice would be the
   // unknown token, which in published vocabularies is <|endoftext|>.
@@ -34,11 +35,11 @@ class ByteLevelEncoder : public TextEncoder {
   std::string BytesOf(int32_t id) const override;
 
  private:
-  ByteLevelEncoder(const Vocabulary& vocabulary, std::unique_ptr<PreTokenizer> pre_tokenizer,
-                   PairTable pairs);
+  ByteLevelEncoder(const Vocabulary& vocabulary, PreTokenizerSteps steps, PairTable pairs,
+                   bool ignores_merges);
 
   const Vocabulary& vocabulary_;
-  const std::unique_ptr<PreTokenizer> pre_tokenizer_;
+  const PreTokenizerSteps steps_;
   const PairTable pairs_;
   std::array<int32_t, 256> byte_ids_;                   // -1: none
   absl::flat_hash_map<std::string, int32_t> word_ids_;  // by bytes; empty unless merges are ignored

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/base/status_macros.h"
 
 namespace trireme::text {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kDepthMax = 64;
+constexpr int kSequenceDepthMax = 8;
 
 // Brackets that are open at once outside strings; malformed text is for the parser.
 bool IsTooDeep(absl::string_view bytes) {
@@ -33,6 +35,27 @@ bool IsTooDeep(absl::string_view bytes) {
     }
   }
   return false;
+}
+
+using PartVisitor = absl::FunctionRef<absl::Status(const JsonFields&, const std::string&)>;
+
+absl::Status VisitPartsAt(const json& spec, const std::string& path, absl::string_view list_key,
+                          int depth, PartVisitor visit) {
+  ASSIGN_OR_RETURN(const JsonFields part, JsonFields::Of(spec, path));
+  ASSIGN_OR_RETURN(const std::string type, part.String("type"));
+  if (type != "Sequence") {
+    return visit(part, type);
+  }
+  if (depth >= kSequenceDepthMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: sequences are nested deeper than %d", path, kSequenceDepthMax));
+  }
+  ASSIGN_OR_RETURN(const json* list, part.List(list_key));
+  for (size_t i = 0; i < list->size(); ++i) {
+    RETURN_IF_ERROR(VisitPartsAt((*list)[i], absl::StrFormat("%s[%d]", part.PathOf(list_key), i),
+                                 list_key, depth + 1, visit));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -121,6 +144,11 @@ absl::StatusOr<std::optional<std::string>> JsonFields::OptionalString(absl::stri
     return WrongType(key, "a string or null");
   }
   return std::optional<std::string>(member->get<std::string>());
+}
+
+absl::Status VisitParts(const json& spec, const std::string& path, absl::string_view list_key,
+                        PartVisitor visit) {
+  return VisitPartsAt(spec, path, list_key, 0, visit);
 }
 
 absl::StatusOr<int32_t> TokenIdOf(const json& value, absl::string_view path) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -25,6 +26,7 @@ class JsonFields {
   // Errors (InvalidArgument): `json` is no object. `path` names it in errors.
   static absl::StatusOr<JsonFields> Of(const nlohmann::json& json, std::string path);
 
+  const nlohmann::json& value() const { return *json_; }
   const std::string& path() const { return path_; }
   std::string PathOf(absl::string_view key) const;
 
@@ -47,6 +49,14 @@ class JsonFields {
   const nlohmann::json* json_;
   std::string path_;
 };
+
+// Calls `visit` for each part that `spec` describes, in order, with its "type": for the spec
+// itself, or, when that is a Sequence, for the parts in its list `list_key`, which may be sequences
+// again. Errors (InvalidArgument): a part that is no object or has no type; more than 8 sequences
+// in each other; and the first error of `visit`.
+absl::Status VisitParts(
+    const nlohmann::json& spec, const std::string& path, absl::string_view list_key,
+    absl::FunctionRef<absl::Status(const JsonFields& part, const std::string& type)> visit);
 
 // A token id: a whole number from 0 to 2^31 - 1. `path` names it in errors.
 absl::StatusOr<int32_t> TokenIdOf(const nlohmann::json& json, absl::string_view path);

@@ -10,7 +10,6 @@
 #include "absl/strings/str_replace.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/text/byte_level.h"
-#include "runtime/text/json_fields.h"
 #include "runtime/text/utf8.h"
 
 namespace trireme::text {
@@ -19,7 +18,6 @@ namespace {
 constexpr char kKnownTypes[] =
     "Sequence, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, Replace, ByteLevel, "
     "Precompiled";
-constexpr int kDepthMax = 8;
 constexpr size_t kTextBytesMax = size_t{1} << 30;
 
 std::optional<UnicodeForm> FormOf(absl::string_view type) {
@@ -63,26 +61,15 @@ absl::StatusOr<std::string> ReplaceMatches(absl::string_view text, const Charact
 absl::StatusOr<Normalizer> Normalizer::Create(const nlohmann::json& spec, const std::string& path) {
   Normalizer normalizer;
   if (!spec.is_null()) {
-    RETURN_IF_ERROR(normalizer.Add(spec, path, 0));
+    RETURN_IF_ERROR(VisitParts(spec, path, "normalizers",
+                               [&normalizer](const JsonFields& fields, const std::string& type) {
+                                 return normalizer.Add(fields, type);
+                               }));
   }
   return normalizer;
 }
 
-absl::Status Normalizer::Add(const nlohmann::json& spec, const std::string& path, int depth) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
-  ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
-  if (type == "Sequence") {
-    if (depth >= kDepthMax) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("%s: sequences are nested deeper than %d", path, kDepthMax));
-    }
-    ASSIGN_OR_RETURN(const nlohmann::json* list, fields.List("normalizers"));
-    for (size_t i = 0; i < list->size(); ++i) {
-      RETURN_IF_ERROR(
-          Add((*list)[i], absl::StrFormat("%s[%d]", fields.PathOf("normalizers"), i), depth + 1));
-    }
-    return absl::OkStatus();
-  }
+absl::Status Normalizer::Add(const JsonFields& fields, const std::string& type) {
   if (const std::optional<UnicodeForm> form = FormOf(type); form.has_value()) {
     steps_.push_back({.kind = Kind::kForm, .form = *form});
   } else if (type == "Lowercase") {
@@ -101,17 +88,16 @@ absl::Status Normalizer::Add(const nlohmann::json& spec, const std::string& path
     ASSIGN_OR_RETURN(step.content, fields.String("prepend"));
     steps_.push_back(std::move(step));
   } else if (type == "Replace") {
-    return AddReplace(spec, path);
+    return AddReplace(fields);
   } else if (type == "Precompiled") {
-    return AddPrecompiled(spec, path);
+    return AddPrecompiled(fields);
   } else {
-    return UnknownType(path, type, kKnownTypes);
+    return UnknownType(fields.path(), type, kKnownTypes);
   }
   return absl::OkStatus();
 }
 
-absl::Status Normalizer::AddReplace(const nlohmann::json& spec, const std::string& path) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
+absl::Status Normalizer::AddReplace(const JsonFields& fields) {
   ASSIGN_OR_RETURN(const JsonFields pattern, fields.Object("pattern"));
   Step step = {.kind = Kind::kReplaceText};
   ASSIGN_OR_RETURN(step.content, fields.String("content"));
@@ -131,8 +117,7 @@ absl::Status Normalizer::AddReplace(const nlohmann::json& spec, const std::strin
   return absl::OkStatus();
 }
 
-absl::Status Normalizer::AddPrecompiled(const nlohmann::json& spec, const std::string& path) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
+absl::Status Normalizer::AddPrecompiled(const JsonFields& fields) {
   ASSIGN_OR_RETURN(const std::string text, fields.String("precompiled_charsmap"));
   std::string bytes;
   if (!absl::Base64Unescape(text, &bytes)) {

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "runtime/text/character_pattern.h"
+#include "runtime/text/json_fields.h"
 #include "runtime/text/precompiled_map.h"
 #include "runtime/text/unicode_forms.h"
 
@@ -60,9 +61,9 @@ class Normalizer {
     std::string content;  // of kPrepend and the replacements
   };
 
-  absl::Status Add(const nlohmann::json& spec, const std::string& path, int depth);
-  absl::Status AddReplace(const nlohmann::json& spec, const std::string& path);
-  absl::Status AddPrecompiled(const nlohmann::json& spec, const std::string& path);
+  absl::Status Add(const JsonFields& fields, const std::string& type);
+  absl::Status AddReplace(const JsonFields& fields);
+  absl::Status AddPrecompiled(const JsonFields& fields);
   static absl::StatusOr<std::string> Run(const Step& step, absl::string_view text);
 
   std::vector<Step> steps_;

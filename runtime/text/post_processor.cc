@@ -11,7 +11,6 @@ namespace trireme::text {
 namespace {
 
 constexpr char kKnownTypes[] = "Sequence, TemplateProcessing, ByteLevel";
-constexpr int kDepthMax = 8;
 constexpr size_t kTokensMax = 1000;
 constexpr int32_t kText = -1;  // stands for the ids of the text
 
@@ -23,28 +22,12 @@ class PostProcessorReader {
  public:
   explicit PostProcessorReader(int32_t vocabulary_size) : vocabulary_size_(vocabulary_size) {}
 
-  absl::Status Run(const nlohmann::json& spec, const std::string& path, int depth) {
-    ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
-    ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
+  absl::Status Run(const JsonFields& fields, const std::string& type) {
     if (type == "ByteLevel") {
       return absl::OkStatus();
     }
-    if (type == "TemplateProcessing") {
-      return RunTemplate(fields);
-    }
-    if (type != "Sequence") {
-      return UnknownType(path, type, kKnownTypes);
-    }
-    if (depth >= kDepthMax) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("%s: sequences are nested deeper than %d", path, kDepthMax));
-    }
-    ASSIGN_OR_RETURN(const nlohmann::json* list, fields.List("processors"));
-    for (size_t i = 0; i < list->size(); ++i) {
-      RETURN_IF_ERROR(
-          Run((*list)[i], absl::StrFormat("%s[%d]", fields.PathOf("processors"), i), depth + 1));
-    }
-    return absl::OkStatus();
+    return type == "TemplateProcessing" ? RunTemplate(fields)
+                                        : UnknownType(fields.path(), type, kKnownTypes);
   }
 
   const Parts& parts() const { return parts_; }
@@ -114,7 +97,10 @@ absl::StatusOr<SurroundingTokens> ReadPostProcessor(const nlohmann::json& spec,
                                                     int32_t vocabulary_size) {
   PostProcessorReader reader(vocabulary_size);
   if (!spec.is_null()) {
-    RETURN_IF_ERROR(reader.Run(spec, path, 0));
+    RETURN_IF_ERROR(VisitParts(spec, path, "processors",
+                               [&reader](const JsonFields& fields, const std::string& type) {
+                                 return reader.Run(fields, type);
+                               }));
   }
   SurroundingTokens result;
   int texts = 0;

@@ -12,15 +12,14 @@ namespace trireme::text {
 namespace {
 
 std::vector<PreTokenizerFamily> Families() {
-  const std::string spaces = R"(|[\s]+(?![^\s])|[\s]+)";
-  const std::string lines = R"(|[\s]*[\r\n]+)" + spaces;
-  const std::string contraction =
-      R"((?:'[sS\p{LongS}]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]))";
-  const std::string number = R"([\p{N}])";
-  const std::string three_numbers = R"([\p{N}]{1,3})";
+  const std::string spaces = R"(|\s+(?!\S)|\s+)";
+  const std::string lines = R"(|\s*[\r\n]+)" + spaces;
+  const std::string contraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+  const std::string number = R"(\p{N})";
+  const std::string three_numbers = R"(\p{N}{1,3})";
   const std::string gpt2 =
-      R"('s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+)" + spaces;
-  const std::string letters = R"(|[^\r\n\p{L}\p{N}]?[\p{L}]+|)";
+      R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+)" + spaces;
+  const std::string letters = R"(|[^\r\n\p{L}\p{N}]?\p{L}+|)";
   const std::string others = R"(| ?[^\s\p{L}\p{N}]+)";
   const std::string llama3 =
       absl::StrCat(contraction, letters, three_numbers, others, R"([\r\n]*)", lines);
@@ -41,6 +40,8 @@ std::vector<PreTokenizerFamily> Families() {
       R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
       R"(| ?[\p{P}\p{S}]+[\r\n]*)" +
       lines;
+  const std::string han_and_kana = R"([\x{4e00}-\x{9fa5}\x{3040}-\x{309f}\x{30a0}-\x{30ff}]+)";
+  const std::string coder_scripts = R"([\x{4e00}-\x{9fa5}\x{800}-\x{4e00}\x{ac00}-\x{d7ff}]+)";
   const PreTokenizerTraits whole_words_and_bos = {.ignore_merges = true, .adds_bos = true};
   return {
       {{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
@@ -64,12 +65,12 @@ std::vector<PreTokenizerFamily> Families() {
       {{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, {gpt4o}, {}},
       {{"tekken"}, {tekken}, whole_words_and_bos},
       {{"deepseek-v3", "hunyuan-dense", "joyai-llm"},
-       {three_numbers, R"([\p{HanAndKana}]+)", deepseek_v3},
+       {three_numbers, han_and_kana, deepseek_v3},
        {}},
       {{"deepseek-coder"},
-       {R"([\r\n])", R"([\s]?[\p{L}]+)", R"([\s]?[\p{P}]+)", R"([\p{CoderScripts}]+)", number},
+       {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", coder_scripts, number},
        {}},
-      {{"default"}, {R"([\p{P}$+<=>^~|]+)", gpt2, R"([\p{N}]+)", R"([0-9][0-9][0-9])"}, {}},
+      {{"default"}, {R"([\p{P}\$\+<=>\^~\|]+)", gpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}, {}},
   };
 }
 

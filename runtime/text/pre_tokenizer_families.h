@@ -17,13 +17,10 @@ struct PreTokenizerTraits {
   bool adds_bos = false;       // the default where the file does not say
 };
 
-// The expressions are PCRE2's, in which \p{..} and \s stand inside brackets only and mean the
-// classes of Unicode 16.0. Three names are ours: \p{LongS} (U+017F, which a caseless s matches),
-// \p{HanAndKana} (deepseek-v3's ideographs, Hiragana and Katakana) and \p{CoderScripts}
-// (deepseek-coder's ranges).
 struct PreTokenizerFamily {
   std::vector<absl::string_view> names;
-  std::vector<std::string> expressions;  // each is applied to all pieces that the one before left
+  // As published (character_pattern.h); each is applied to all pieces that the one before left.
+  std::vector<std::string> patterns;
   PreTokenizerTraits traits;
 };
 

@@ -9,7 +9,6 @@
 #include "absl/strings/str_replace.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/text/byte_level.h"
-#include "runtime/text/json_fields.h"
 #include "runtime/text/utf8.h"
 
 namespace trireme::text {
@@ -17,7 +16,6 @@ namespace {
 
 constexpr char kKnownTypes[] =
     "Sequence, Split, ByteLevel, Digits, Metaspace, Punctuation, Whitespace, WhitespaceSplit";
-constexpr int kDepthMax = 8;
 
 // The cut of GPT-2, which ByteLevel makes unless told not to.
 constexpr char kByteLevelPattern[] =
@@ -131,9 +129,21 @@ absl::StatusOr<PreTokenizerSteps> PreTokenizerSteps::Create(const nlohmann::json
                                                             const std::string& path) {
   PreTokenizerSteps steps;
   if (!spec.is_null()) {
-    RETURN_IF_ERROR(steps.Add(spec, path, 0));
+    RETURN_IF_ERROR(VisitParts(spec, path, "pretokenizers",
+                               [&steps](const JsonFields& fields, const std::string& type) {
+                                 return steps.Add(fields, type);
+                               }));
   }
   steps.gives_bytes_ = !steps.steps_.empty() && steps.steps_.back().kind == Kind::kByteLevel;
+  return steps;
+}
+
+absl::StatusOr<PreTokenizerSteps> PreTokenizerSteps::CreateFromPatterns(
+    const std::vector<std::string>& patterns) {
+  PreTokenizerSteps steps;
+  for (const std::string& pattern : patterns) {
+    RETURN_IF_ERROR(steps.AddPattern(pattern, SplitBehavior::kIsolated, /*inverts=*/false));
+  }
   return steps;
 }
 
@@ -144,30 +154,15 @@ absl::Status PreTokenizerSteps::AddPattern(absl::string_view pattern, SplitBehav
   return absl::OkStatus();
 }
 
-absl::Status PreTokenizerSteps::Add(const nlohmann::json& spec, const std::string& path,
-                                    int depth) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
-  ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
-  if (type == "Sequence") {
-    if (depth >= kDepthMax) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("%s: sequences are nested deeper than %d", path, kDepthMax));
-    }
-    ASSIGN_OR_RETURN(const nlohmann::json* list, fields.List("pretokenizers"));
-    for (size_t i = 0; i < list->size(); ++i) {
-      RETURN_IF_ERROR(
-          Add((*list)[i], absl::StrFormat("%s[%d]", fields.PathOf("pretokenizers"), i), depth + 1));
-    }
-    return absl::OkStatus();
-  }
+absl::Status PreTokenizerSteps::Add(const JsonFields& fields, const std::string& type) {
   if (type == "Split") {
-    return AddSplit(spec, path);
+    return AddSplit(fields);
   }
   if (type == "ByteLevel") {
-    return AddByteLevel(spec, path);
+    return AddByteLevel(fields);
   }
   if (type == "Metaspace") {
-    return AddMetaspace(spec, path);
+    return AddMetaspace(fields);
   }
   if (type == "Digits") {
     ASSIGN_OR_RETURN(const bool alone, fields.Flag("individual_digits", false));
@@ -184,11 +179,10 @@ absl::Status PreTokenizerSteps::Add(const nlohmann::json& spec, const std::strin
   if (type == "WhitespaceSplit") {
     return AddPattern(R"(\s)", SplitBehavior::kRemoved, /*inverts=*/false);
   }
-  return UnknownType(path, type, kKnownTypes);
+  return UnknownType(fields.path(), type, kKnownTypes);
 }
 
-absl::Status PreTokenizerSteps::AddSplit(const nlohmann::json& spec, const std::string& path) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
+absl::Status PreTokenizerSteps::AddSplit(const JsonFields& fields) {
   ASSIGN_OR_RETURN(const JsonFields pattern, fields.Object("pattern"));
   ASSIGN_OR_RETURN(const SplitBehavior behavior, BehaviorOf(fields, ""));
   ASSIGN_OR_RETURN(const bool inverts, fields.Flag("invert", false));
@@ -208,8 +202,7 @@ absl::Status PreTokenizerSteps::AddSplit(const nlohmann::json& spec, const std::
   return absl::OkStatus();
 }
 
-absl::Status PreTokenizerSteps::AddByteLevel(const nlohmann::json& spec, const std::string& path) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
+absl::Status PreTokenizerSteps::AddByteLevel(const JsonFields& fields) {
   ASSIGN_OR_RETURN(const bool prefix, fields.Flag("add_prefix_space", true));
   ASSIGN_OR_RETURN(const bool cuts, fields.Flag("use_regex", true));
   Step step = {.kind = Kind::kByteLevel, .prefix = prefix ? Prefix::kAlways : Prefix::kNever};
@@ -220,8 +213,7 @@ absl::Status PreTokenizerSteps::AddByteLevel(const nlohmann::json& spec, const s
   return absl::OkStatus();
 }
 
-absl::Status PreTokenizerSteps::AddMetaspace(const nlohmann::json& spec, const std::string& path) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
+absl::Status PreTokenizerSteps::AddMetaspace(const JsonFields& fields) {
   Step step = {.kind = Kind::kMetaspace, .prefix = Prefix::kAlways};
   ASSIGN_OR_RETURN(step.replacement, fields.String("replacement"));
   if (step.replacement.empty() ||

@@ -1,5 +1,5 @@
-// The "pre_tokenizer" of a tokenizer.json: cuts a normalized text into the pieces inside which the
-// model may merge.
+// Cuts a normalized text into the pieces ("words") inside which the model may merge: what the
+// "pre_tokenizer" of a tokenizer.json says, or the patterns of a family (pre_tokenizer_families.h).
 #ifndef TRIREME_RUNTIME_TEXT_PRE_TOKENIZER_STEPS_H_
 #define TRIREME_RUNTIME_TEXT_PRE_TOKENIZER_STEPS_H_
 
@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "runtime/text/character_pattern.h"
+#include "runtime/text/json_fields.h"
 
 namespace trireme::text {
 
@@ -40,6 +41,11 @@ class PreTokenizerSteps {
   static absl::StatusOr<PreTokenizerSteps> Create(const nlohmann::json& spec,
                                                   const std::string& path);
 
+  // One cut after the other, each leaving matches and what lies between them as pieces. Errors:
+  // those of CharacterPattern::Create.
+  static absl::StatusOr<PreTokenizerSteps> CreateFromPatterns(
+      const std::vector<std::string>& patterns);
+
   // True when the last step is ByteLevel. The pieces are then left as bytes, of which each stands
   // for a character of the vocabulary (byte_level.h).
   bool gives_bytes() const { return gives_bytes_; }
@@ -59,11 +65,11 @@ class PreTokenizerSteps {
     std::string replacement;  // kMetaspace
   };
 
-  absl::Status Add(const nlohmann::json& spec, const std::string& path, int depth);
+  absl::Status Add(const JsonFields& fields, const std::string& type);
   absl::Status AddPattern(absl::string_view pattern, SplitBehavior behavior, bool inverts);
-  absl::Status AddSplit(const nlohmann::json& spec, const std::string& path);
-  absl::Status AddByteLevel(const nlohmann::json& spec, const std::string& path);
-  absl::Status AddMetaspace(const nlohmann::json& spec, const std::string& path);
+  absl::Status AddSplit(const JsonFields& fields);
+  absl::Status AddByteLevel(const JsonFields& fields);
+  absl::Status AddMetaspace(const JsonFields& fields);
   static absl::Status ApplyPattern(const Step& step, PieceList* list);
   static void ApplyMetaspace(const Step& step, PieceList* list);
 

@@ -10,7 +10,6 @@
 #include "absl/strings/strip.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/text/byte_level.h"
-#include "runtime/text/json_fields.h"
 #include "runtime/text/piece_model.h"
 #include "runtime/text/utf8.h"
 
@@ -18,7 +17,6 @@ namespace trireme::text {
 namespace {
 
 constexpr char kKnownTypes[] = "Sequence, ByteLevel, ByteFallback, Fuse, Metaspace, Replace, Strip";
-constexpr int kDepthMax = 8;
 constexpr uint64_t kStripMax = 1000;
 
 bool IsOneCharacter(absl::string_view text) {
@@ -54,67 +52,55 @@ absl::StatusOr<TokenDecoder> TokenDecoder::Create(const nlohmann::json& spec,
     decoder.rules_.separator = " ";
     return decoder;
   }
-  RETURN_IF_ERROR(decoder.Add(spec, path, 0));
+  RETURN_IF_ERROR(VisitParts(spec, path, "decoders",
+                             [&decoder](const JsonFields& fields, const std::string& type) {
+                               return decoder.Add(fields, type);
+                             }));
   return decoder;
 }
 
-absl::Status TokenDecoder::Add(const nlohmann::json& spec, const std::string& path, int depth) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
-  ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
-  if (type == "Sequence") {
-    if (depth >= kDepthMax) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("%s: sequences are nested deeper than %d", path, kDepthMax));
-    }
-    ASSIGN_OR_RETURN(const nlohmann::json* list, fields.List("decoders"));
-    for (size_t i = 0; i < list->size(); ++i) {
-      RETURN_IF_ERROR(
-          Add((*list)[i], absl::StrFormat("%s[%d]", fields.PathOf("decoders"), i), depth + 1));
-    }
-    return absl::OkStatus();
-  }
+absl::Status TokenDecoder::Add(const JsonFields& fields, const std::string& type) {
   if (type == "Fuse") {
     is_fused_ = true;
     return absl::OkStatus();
   }
   if (type == "Strip") {
-    return AddStrip(spec, path);
+    return AddStrip(fields);
   }
   if (type == "Replace") {
-    return AddReplace(spec, path);
+    return AddReplace(fields);
   }
   if (type != "ByteLevel" && type != "ByteFallback" && type != "Metaspace") {
-    return UnknownType(path, type, kKnownTypes);
+    return UnknownType(fields.path(), type, kKnownTypes);
   }
   if (is_fused_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", type, " behind Fuse works on whole texts and cannot be streamed"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        fields.path(), ": ", type, " behind Fuse works on whole texts and cannot be streamed"));
   }
   if (type == "Metaspace") {
-    return AddMetaspace(spec, path);
+    return AddMetaspace(fields);
   }
   is_fused_ = type == "ByteLevel";  // it joins all tokens
   steps_.push_back({.kind = type == "ByteLevel" ? Kind::kByteLevel : Kind::kByteFallback});
   return absl::OkStatus();
 }
 
-absl::Status TokenDecoder::AddReplace(const nlohmann::json& spec, const std::string& path) {
-  ASSIGN_OR_RETURN(Normalizer replace, Normalizer::Create(spec, path));
+absl::Status TokenDecoder::AddReplace(const JsonFields& fields) {
+  ASSIGN_OR_RETURN(Normalizer replace, Normalizer::Create(fields.value(), fields.path()));
   // Of the whole text a single character can be replaced token by token.
-  const nlohmann::json& pattern = spec["pattern"];
+  const nlohmann::json& pattern = fields.value()["pattern"];
   const bool is_character =
       pattern.contains("String") && IsOneCharacter(pattern["String"].get_ref<const std::string&>());
   if (is_fused_ && !is_character) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": a Replace of more than one character behind Fuse cannot be streamed"));
+        fields.path(), ": a Replace of more than one character behind Fuse cannot be streamed"));
   }
   steps_.push_back(
       {.kind = Kind::kReplace, .replace = std::make_shared<const Normalizer>(std::move(replace))});
   return absl::OkStatus();
 }
 
-absl::Status TokenDecoder::AddStrip(const nlohmann::json& spec, const std::string& path) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
+absl::Status TokenDecoder::AddStrip(const JsonFields& fields) {
   Step step = {.kind = Kind::kStrip};
   ASSIGN_OR_RETURN(step.content, fields.String("content"));
   ASSIGN_OR_RETURN(step.start, CountOf(fields, "start"));
@@ -129,7 +115,7 @@ absl::Status TokenDecoder::AddStrip(const nlohmann::json& spec, const std::strin
   }
   if (step.stop > 0 || step.content != " " || rules_.leading_spaces > 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path,
+        absl::StrCat(fields.path(),
                      ": behind Fuse only one Strip of leading spaces can be streamed; this one has "
                      "content \"",
                      step.content, "\" and stop ", step.stop));
@@ -138,8 +124,7 @@ absl::Status TokenDecoder::AddStrip(const nlohmann::json& spec, const std::strin
   return absl::OkStatus();
 }
 
-absl::Status TokenDecoder::AddMetaspace(const nlohmann::json& spec, const std::string& path) {
-  ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(spec, path));
+absl::Status TokenDecoder::AddMetaspace(const JsonFields& fields) {
   Step step = {.kind = Kind::kMetaspace};
   ASSIGN_OR_RETURN(step.content, fields.String("replacement"));
   ASSIGN_OR_RETURN(const std::optional<std::string> scheme,

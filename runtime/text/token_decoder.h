@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
+#include "runtime/text/json_fields.h"
 #include "runtime/text/normalizer.h"
 #include "runtime/text/text_pipeline.h"
 
@@ -48,10 +49,10 @@ class TokenDecoder {
     bool drops_first = false;  // kMetaspace
   };
 
-  absl::Status Add(const nlohmann::json& spec, const std::string& path, int depth);
-  absl::Status AddReplace(const nlohmann::json& spec, const std::string& path);
-  absl::Status AddStrip(const nlohmann::json& spec, const std::string& path);
-  absl::Status AddMetaspace(const nlohmann::json& spec, const std::string& path);
+  absl::Status Add(const JsonFields& fields, const std::string& type);
+  absl::Status AddReplace(const JsonFields& fields);
+  absl::Status AddStrip(const JsonFields& fields);
+  absl::Status AddMetaspace(const JsonFields& fields);
 
   std::vector<Step> steps_;
   bool is_fused_ = false;  // while reading: what follows works on the whole text

@@ -11,7 +11,7 @@
 #include "runtime/text/json_pipeline.h"
 #include "runtime/text/piece_file.h"
 #include "runtime/text/piece_file_pipeline.h"
-#include "runtime/text/pre_tokenizer.h"
+#include "runtime/text/pre_tokenizer_families.h"
 #include "runtime/text/sentence_piece_encoder.h"
 #include "runtime/text/utf8.h"
 #include "runtime/text/vocabulary_pipeline.h"
@@ -103,19 +103,18 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(VocabularyData data
   if (!byte_level && data.model != kSentencePieceModel) {
     return UnknownModel(data.model);
   }
-  std::unique_ptr<PreTokenizer> pre_tokenizer;
+  PreTokenizerFamily family;
   VocabularyDefaults defaults = {.bos_id = 1, .eos_id = 2, .unknown_id = 0, .add_bos = true};
   if (byte_level) {
-    ASSIGN_OR_RETURN(pre_tokenizer, PreTokenizer::Create(data.pre_tokenizer));
-    defaults = VocabularyDefaults();
-    defaults.add_bos = pre_tokenizer->traits().adds_bos;
+    ASSIGN_OR_RETURN(family, FindPreTokenizerFamily(data.pre_tokenizer));
+    defaults = {.add_bos = family.traits.adds_bos};
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Vocabulary> vocabulary,
                    Vocabulary::Create(std::move(data), defaults));
   std::unique_ptr<TextEncoder> encoder;
   bool adds_space_prefix = false;
   if (byte_level) {
-    ASSIGN_OR_RETURN(encoder, ByteLevelEncoder::Create(*vocabulary, std::move(pre_tokenizer)));
+    ASSIGN_OR_RETURN(encoder, ByteLevelEncoder::Create(*vocabulary, family));
   } else {
     ASSIGN_OR_RETURN(encoder, SentencePieceEncoder::Create(*vocabulary));
     adds_space_prefix = vocabulary->data().add_space_prefix.value_or(true);

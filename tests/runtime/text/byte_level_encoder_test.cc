@@ -21,7 +21,7 @@ struct Built {
 Built Build(VocabularyData data) {
   Built built;
   built.vocabulary = Vocabulary::Create(std::move(data), {}).value();
-  auto encoder = ByteLevelEncoder::Create(*built.vocabulary, PreTokenizer::Create("gpt-2").value());
+  auto encoder = ByteLevelEncoder::Create(*built.vocabulary, *FindPreTokenizerFamily("gpt-2"));
   built.status = encoder.status();
   if (encoder.ok()) {
     built.encoder = std::move(*encoder);

@@ -31,5 +31,33 @@ TEST(JsonFields, SaysWhichMemberIsWrong) {
   EXPECT_EQ(*fields->Flag("flag", true), true);
 }
 
+std::string Visited(const nlohmann::json& spec) {
+  std::string parts;
+  const absl::Status status =
+      VisitParts(spec, "decoder", "decoders", [&parts](const JsonFields& part, const auto& type) {
+        parts += part.path() + " " + type + "\n";
+        return type == "Bad" ? absl::InvalidArgumentError("bad") : absl::OkStatus();
+      });
+  return parts + std::string(status.message());
+}
+
+TEST(VisitParts, WalksSequencesInOrder) {
+  const nlohmann::json strip = {{"type", "Strip"}};
+  const nlohmann::json inner = {{"type", "Sequence"}, {"decoders", {strip, {{"type", "Fuse"}}}}};
+  const nlohmann::json outer = {{"type", "Sequence"}, {"decoders", {inner, strip}}};
+  EXPECT_EQ(Visited(strip), "decoder Strip\n");
+  EXPECT_EQ(Visited(outer),
+            "decoder.decoders[0].decoders[0] Strip\ndecoder.decoders[0].decoders[1] Fuse\n"
+            "decoder.decoders[1] Strip\n");
+  EXPECT_EQ(Visited({{"type", "Sequence"}, {"decoders", {{{"type", "Bad"}}, strip}}}),
+            "decoder.decoders[0] Bad\nbad");
+  EXPECT_EQ(Visited({{"type", "Sequence"}}), "decoder.decoders is missing; wanted a list");
+  nlohmann::json deep = strip;
+  for (int i = 0; i < 9; ++i) {
+    deep = {{"type", "Sequence"}, {"decoders", nlohmann::json::array({deep})}};
+  }
+  EXPECT_NE(Visited(deep).find("sequences are nested deeper than 8"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace trireme::text
