@@ -22,7 +22,7 @@
 ABSL_FLAG(
     std::string, model, "",
     "GGUF file of the model, as in --model SmolLM2-135M-Instruct.Q4_1.gguf; tokenize, "
-    "detokenize and render take a model's folder, a tokenizer.json and a tokenizer.model too");
+    "detokenize and render take a model's folder and a tokenizer's own file (docs/text.md) too");
 ABSL_FLAG(int32_t, tensor, 1, "tensor ranks of each stage: 1, 2, 4 or 8, as in --tensor 2");
 ABSL_FLAG(int32_t, stages, 1, "pipeline stages, as in --stages 2");
 ABSL_FLAG(std::string, stage_layers, "",

@@ -149,13 +149,12 @@ absl::StatusOr<std::string> FindGguf(const std::string& path) {
                          (is_file && HasGgufMagic(path));
     return is_gguf ? path : std::string();
   }
+  if (!text::FindTokenizerFile(path).empty()) {
+    return std::string();
+  }
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename().string();
-    if (absl::StartsWith(name, "tokenizer.") && !absl::EndsWith(name, ".gguf")) {
-      return std::string();
-    }
-    if (absl::EndsWith(name, ".gguf")) {
+    if (entry.path().extension() == ".gguf") {
       files.push_back(entry.path().string());
     }
   }

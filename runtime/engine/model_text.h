@@ -34,9 +34,9 @@ struct ModelText {
 // used.
 absl::StatusOr<ModelText> ReadModelText(const weights::GgufFile& file);
 
-// The same for what lies at `path`, without weights: a GGUF file, a tokenizer.json or a
-// tokenizer.model, or a model's folder with one of them (in that order, a GGUF file last) and what
-// its config files say. Errors: those of reading files; DataLoss for a tokenizer that cannot be
+// The same for what lies at `path`, without weights: a GGUF file, a tokenizer's own file
+// (text/tokenizer_files.h), or a model's folder with one of them (a GGUF file last) and what its
+// config files say. Errors: those of reading files; DataLoss for a tokenizer that cannot be
 // used, with the file's name.
 absl::StatusOr<ModelText> OpenModelText(const std::string& path);
 

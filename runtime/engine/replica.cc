@@ -64,8 +64,9 @@ absl::StatusOr<ModelText> ReadTextAlone(const weights::Checkpoint& checkpoint) {
   if (absl::IsNotFound(text.status())) {
     return ModelText{.chat_template_status = absl::NotFoundError(
                          absl::StrCat(checkpoint.name(),
-                                      ": there is no tokenizer.json and no tokenizer.model "
-                                      "beside the weights, so there is no chat template"))};
+                                      ": there is no tokenizer.json, no tokenizer.model and no "
+                                      "rank file beside the weights, so there is no chat "
+                                      "template"))};
   }
   if (!text.ok()) {
     return text.status();

@@ -13,7 +13,40 @@
 namespace trireme::text {
 namespace {
 
+struct TokenPair {
+  int32_t left;
+  int32_t right;
+  int32_t result;
+};
+
+// Every way to cut a token into two.
+PairTable PairsOfTokens(const Vocabulary& vocabulary) {
+  std::vector<TokenPair> all;
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    const absl::string_view text = vocabulary.Text(id);
+    if (vocabulary.FindOrdinary(text) != id || text.empty()) {
+      continue;
+    }
+    for (size_t cut = FirstUtf8Unit(text).bytes; cut < text.size();
+         cut += FirstUtf8Unit(text.substr(cut)).bytes) {
+      const int32_t left = vocabulary.FindOrdinary(text.substr(0, cut));
+      const int32_t right = left < 0 ? -1 : vocabulary.FindOrdinary(text.substr(cut));
+      if (right >= 0) {
+        all.push_back({left, right, id});
+      }
+    }
+  }
+  PairTable pairs(all.size());
+  for (const TokenPair& pair : all) {
+    pairs.Add(pair.left, pair.right, {pair.result, pair.result});
+  }
+  return pairs;
+}
+
 absl::StatusOr<PairTable> ReadMerges(const Vocabulary& vocabulary) {
+  if (vocabulary.data().merges_by_id) {
+    return PairsOfTokens(vocabulary);
+  }
   if (!vocabulary.data().merges.has_value()) {
     return absl::InvalidArgumentError(
         "tokenizer.ggml.merges is missing; a gpt2 tokenizer cannot work without it");

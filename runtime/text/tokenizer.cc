@@ -12,6 +12,8 @@
 #include "runtime/text/piece_file.h"
 #include "runtime/text/piece_file_pipeline.h"
 #include "runtime/text/pre_tokenizer_families.h"
+#include "runtime/text/rank_file.h"
+#include "runtime/text/rank_vocabulary.h"
 #include "runtime/text/sentence_piece_encoder.h"
 #include "runtime/text/utf8.h"
 #include "runtime/text/vocabulary_pipeline.h"
@@ -166,6 +168,14 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::CreateFromPieces(
   ASSIGN_OR_RETURN(std::unique_ptr<PieceFilePipeline> pipeline,
                    PieceFilePipeline::Create(pieces, *vocabulary));
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(vocabulary), std::move(pipeline)));
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::CreateFromRanks(
+    absl::string_view file, const TokenizerSettings& settings) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> tokens, ReadRankFile(file));
+  ASSIGN_OR_RETURN(const RankFamily family, FindRankFamily(tokens.size()));
+  ASSIGN_OR_RETURN(VocabularyData data, MakeRankVocabulary(tokens, family, settings));
+  return Create(std::move(data));
 }
 
 absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text,

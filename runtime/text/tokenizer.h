@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/text/text_pipeline.h"
+#include "runtime/text/tokenizer_settings.h"
 #include "runtime/text/vocabulary.h"
 
 namespace trireme::text {
@@ -37,16 +38,6 @@ struct TextSegment {
   bool trusted = false;
 };
 
-// What other files than the tokenizer's own say about it (tokenizer_config.json,
-// generation_config.json).
-struct TokenizerSettings {
-  std::string bos_text;  // spellings; empty: not named
-  std::string eos_text;
-  std::vector<int64_t> end_of_generation_ids;
-  std::optional<bool> add_bos;  // for a tokenizer.model, which does not say it; absent: no
-  std::string chat_template;
-};
-
 // Immutable after Create; any number of threads may call it.
 class Tokenizer {
  public:
@@ -60,6 +51,10 @@ class Tokenizer {
 
   // The same from the bytes of a SentencePiece tokenizer.model.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> CreateFromPieces(
+      absl::string_view file, const TokenizerSettings& settings);
+
+  // The same from the bytes of a rank file (rank_file.h).
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> CreateFromRanks(
       absl::string_view file, const TokenizerSettings& settings);
 
   Tokenizer(const Tokenizer&) = delete;

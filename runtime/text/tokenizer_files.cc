@@ -1,5 +1,6 @@
 #include "runtime/text/tokenizer_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -8,10 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/text/json_fields.h"
+#include "runtime/text/rank_file.h"
 
 namespace trireme::text {
 namespace {
@@ -96,15 +99,26 @@ absl::Status AddEndIds(const json& config, const std::string& path, std::vector<
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> FindTokenizerFile(const std::string& folder) {
-  for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
-    const std::string path = absl::StrCat(folder, "/", name);
-    if (IsFile(path)) {
-      return path;
-    }
+// {"128000": {"content": "<|begin_of_text|>", "special": true}, ...}
+absl::Status SetAddedTokens(const json& config, const std::string& path,
+                            std::vector<NamedTokenId>* tokens) {
+  const auto member = config.find("added_tokens_decoder");
+  if (member == config.end() || !member->is_object()) {
+    return absl::OkStatus();
   }
-  return absl::NotFoundError(
-      absl::StrCat(folder, ": has no tokenizer.json and no tokenizer.model"));
+  for (const auto& [key, value] : member->items()) {
+    NamedTokenId token;
+    if (!absl::SimpleAtoi(key, &token.id) || !value.is_object() ||
+        !value.value("content", json()).is_string()) {
+      return InFile(path, absl::InvalidArgumentError(absl::StrCat(
+                              "added_tokens_decoder[\"", key.substr(0, 60),
+                              "\"]: wanted a token id and an object with its \"content\"")));
+    }
+    token.text = value["content"].get<std::string>();
+    token.is_special = value.value("special", json()) == true;
+    tokens->push_back(std::move(token));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> CreateTokenizer(const std::string& path,
@@ -114,10 +128,31 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> CreateTokenizer(const std::string& pa
   if (absl::EndsWith(path, ".json") || absl::StartsWith(start, "{")) {
     return Tokenizer::CreateFromJson(bytes, settings);
   }
+  if (IsRankFile(bytes)) {
+    return Tokenizer::CreateFromRanks(bytes, settings);
+  }
   return Tokenizer::CreateFromPieces(bytes, settings);
 }
 
 }  // namespace
+
+std::string FindTokenizerFile(const std::string& folder) {
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "tiktoken.model"}) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (IsFile(path)) {
+      return path;
+    }
+  }
+  std::error_code error;
+  std::vector<std::string> rank_files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".tiktoken" && IsFile(entry.path().string())) {
+      rank_files.push_back(entry.path().string());
+    }
+  }
+  return rank_files.empty() ? std::string()
+                            : *std::min_element(rank_files.begin(), rank_files.end());
+}
 
 absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const std::string& folder) {
   TokenizerSettings settings;
@@ -126,6 +161,8 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const std::string& folde
     SetSpelling(config, "bos_token", &settings.bos_text);
     SetSpelling(config, "eos_token", &settings.eos_text);
     SetTemplate(config, &settings.chat_template);
+    RETURN_IF_ERROR(
+        SetAddedTokens(config, absl::StrCat(folder, "/", name), &settings.added_tokens));
     if (config.contains("add_bos_token") && config["add_bos_token"].is_boolean()) {
       settings.add_bos = config["add_bos_token"].get<bool>();
     }
@@ -151,7 +188,11 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& path
   std::string file_path = path;
   TokenizerSettings settings;
   if (std::filesystem::is_directory(path, error)) {
-    ASSIGN_OR_RETURN(file_path, FindTokenizerFile(path));
+    file_path = FindTokenizerFile(path);
+    if (file_path.empty()) {
+      return absl::NotFoundError(absl::StrCat(
+          path, ": has no tokenizer.json, no tokenizer.model and no rank file (*.tiktoken)"));
+    }
     ASSIGN_OR_RETURN(settings, ReadTokenizerSettings(path));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(file_path));

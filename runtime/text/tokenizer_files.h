@@ -1,5 +1,7 @@
 // Finds and reads a tokenizer that lies in files of its own, as published checkpoints have it
 // beside their weights; one inside a GGUF file is the business of who reads that.
+// Kinds: tokenizer.json, SentencePiece's tokenizer.model, and rank files, which are called
+// tokenizer.model, tiktoken.model or *.tiktoken.
 #ifndef TRIREME_RUNTIME_TEXT_TOKENIZER_FILES_H_
 #define TRIREME_RUNTIME_TEXT_TOKENIZER_FILES_H_
 
@@ -11,6 +13,10 @@
 
 namespace trireme::text {
 
+// The tokenizer's file in a folder: tokenizer.json, else tokenizer.model, tiktoken.model, or the
+// first *.tiktoken by name; empty when there is none.
+std::string FindTokenizerFile(const std::string& folder);
+
 // What a model's folder says beside the tokenizer itself: the special tokens and the chat template
 // of tokenizer_config.json (and special_tokens_map.json), chat_template.jinja, which goes before
 // the former, and the end tokens of generation_config.json and config.json. Files that are not
@@ -18,9 +24,9 @@ namespace trireme::text {
 // member of the wrong type.
 absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const std::string& folder);
 
-// `path`: a tokenizer.json or a tokenizer.model, told apart by their content, or a folder with
-// files of these names (the first of them counts) and the settings above. Errors, naming the file:
-// those of reading it (NotFound with what was looked for in a folder), and those of the tokenizer.
+// `path`: a file of any kind, told apart by their content, or a folder with one of them and the
+// settings above. Errors, naming the file: those of reading it (NotFound with what was looked for
+// in a folder), and those of the tokenizer.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& path);
 
 }  // namespace trireme::text

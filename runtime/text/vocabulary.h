@@ -38,6 +38,8 @@ struct VocabularyData {
   std::vector<int32_t> token_types;  // [tokens], or empty when missing: all normal
   std::vector<float> scores;         // [tokens], or empty when missing
   std::optional<std::vector<std::string>> merges;  // "left right", index = rank
+  // Rank files have no merges: two tokens merge when what they join to is a token, lowest id first.
+  bool merges_by_id = false;
   std::optional<int64_t> bos_id;
   std::optional<int64_t> eos_id;
   std::optional<int64_t> eot_id;
@@ -48,7 +50,7 @@ struct VocabularyData {
   std::vector<int64_t> end_of_generation_ids;  // what else a file says; ids past the end are none
   std::optional<bool> add_bos;
   std::optional<bool> add_space_prefix;
-  std::optional<bool> ignore_merges;  // tokenizer.json only; GGUF's follows from the pre-tokenizer
+  std::optional<bool> ignore_merges;  // rank files; GGUF's follows from the pre-tokenizer
   std::string chat_template;
 };
 

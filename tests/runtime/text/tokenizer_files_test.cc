@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/runtime/text/piece_file_test_support.h"
 
@@ -45,6 +47,39 @@ TEST_F(TokenizerFilesTest, AFolderSaysWhatTheTokenizerDoesNot) {
   tokenizer = OpenTokenizer(folder_);
   ASSERT_TRUE(tokenizer.ok());
   EXPECT_EQ((*tokenizer)->chat_template(), "J");
+}
+
+std::string RankLine(absl::string_view token, int64_t rank) {
+  return absl::StrCat(absl::Base64Escape(token), " ", rank, "\n");
+}
+
+// As many tokens as GPT-2 has: the bytes, and two of them in all ways.
+std::string RanksLikeGpt2() {
+  std::string file;
+  for (int rank = 0; rank < 50256; ++rank) {
+    const auto low = static_cast<char>(rank % 256);
+    const auto high = static_cast<char>(rank / 256 - 1);
+    file += RankLine(rank < 256 ? std::string(1, low) : std::string({high, low}), rank);
+  }
+  return file;
+}
+
+TEST_F(TokenizerFilesTest, RankFilesAreFoundByTheirNamesAndKnownByTheirContent) {
+  Write("b.tiktoken", "");
+  Write("a.tiktoken", RanksLikeGpt2());
+  EXPECT_EQ(FindTokenizerFile(folder_), folder_ + "/a.tiktoken");
+  auto tokenizer = OpenTokenizer(folder_);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->vocabulary_size(), 50257);
+  EXPECT_EQ((*tokenizer)->eos_id(), 50256);
+  Write("tokenizer_config.json", R"({"eos_token": "<e>", "added_tokens_decoder": {
+      "50300": {"content": "<e>", "special": true}}})");
+  Write("tokenizer.model", RanksLikeGpt2());
+  EXPECT_EQ(FindTokenizerFile(folder_), folder_ + "/tokenizer.model");
+  tokenizer = OpenTokenizer(folder_);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->eos_id(), 50300);
+  EXPECT_EQ((*tokenizer)->vocabulary_size(), 50301);
 }
 
 TEST_F(TokenizerFilesTest, ATokenizerModelGetsItsFirstTokenFromTheConfig) {
