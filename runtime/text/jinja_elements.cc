@@ -81,6 +81,7 @@ absl::StatusOr<Value> SliceString(Runtime& runtime, const Value& owner, const Va
   }
   RETURN_IF_ERROR(runtime.SpendProduct(length, sizeof(size_t)));
   std::vector<size_t> offsets;
+  offsets.reserve(static_cast<size_t>(length) + 1);
   for (size_t offset = 0; offset < bytes.size(); offset += DecodeAt(bytes, offset).bytes) {
     offsets.push_back(offset);
   }

@@ -343,7 +343,7 @@ absl::StatusOr<Value> FormatPercent(Runtime& runtime, const Value& format, const
       ++position;
       ASSIGN_OR_RETURN(TracedText piece,
                        OnePercent(runtime, bytes, position, source, format.IsMarkup()));
-      RETURN_IF_ERROR(runtime.SpendBytes(piece.footprint()));
+      RETURN_IF_ERROR(runtime.SpendGrowth(out, piece.footprint()));
       out.Append(piece);
     }
   }
@@ -389,7 +389,7 @@ absl::StatusOr<Value> FormatBraces(Runtime& runtime, const Value& format,
     ASSIGN_OR_RETURN(
         TracedText piece,
         ConvertBraces(runtime, value, colon < field.size() ? field.substr(colon + 1) : ""));
-    RETURN_IF_ERROR(runtime.SpendBytes(piece.footprint()));
+    RETURN_IF_ERROR(runtime.SpendGrowth(out, piece.footprint()));
     if (format.IsMarkup() && !value.IsMarkup()) {
       ASSIGN_OR_RETURN(piece, EscapeHtml(runtime, piece));
     }

@@ -75,6 +75,7 @@ void Interpreter::Set(int symbol, Value value, Scope& scope) {
       return;
     }
   }
+  runtime_.Charge(1);
   scope.variables.emplace_back(symbol, std::move(value));
 }
 

@@ -39,6 +39,7 @@ class Lexer {
       const size_t text_end = TextEnd(text_begin, tag);
       position_ = tag.begin + 2 + (tag.sign != 0 ? 1 : 0);
       AddText(text_begin, text_end);
+      RETURN_IF_ERROR(CheckCount());
       RETURN_IF_ERROR(Tag(tag));
     }
     Add(TokenKind::kEnd, source_.size(), "");
@@ -48,6 +49,14 @@ class Lexer {
  private:
   void Add(TokenKind kind, size_t offset, std::string value) {
     tokens_.push_back({kind, static_cast<uint32_t>(offset), std::move(value)});
+  }
+
+  absl::Status CheckCount() const {
+    return tokens_.size() <= kTokensMax
+               ? absl::OkStatus()
+               : absl::ResourceExhaustedError(
+                     Joined("chat template, ", PlaceOf(source_, static_cast<uint32_t>(position_)),
+                            ": more tokens than the limit of ", kTokensMax));
   }
 
   void AddText(size_t begin, size_t end) {
@@ -198,6 +207,7 @@ class Lexer {
         }
         return absl::OkStatus();
       }
+      RETURN_IF_ERROR(CheckCount());
       RETURN_IF_ERROR(CodeToken());
     }
   }

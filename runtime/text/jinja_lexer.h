@@ -3,6 +3,7 @@
 #ifndef TRIREME_RUNTIME_TEXT_JINJA_LEXER_H_
 #define TRIREME_RUNTIME_TEXT_JINJA_LEXER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 #include "absl/status/statusor.h"
 
 namespace trireme::text::jinja {
+
+// Of a template; published ones have up to 5000. They take 4 MiB.
+inline constexpr size_t kTokensMax = 100'000;
 
 enum class TokenKind : uint8_t {
   kText,           // template text between tags; value
@@ -37,7 +41,7 @@ struct Token {
 std::string NormalizeSource(std::string_view template_text);
 
 // The tokens of a normalized template, kEnd last. Comments are dropped. INVALID_ARGUMENT with line
-// and column otherwise.
+// and column otherwise, RESOURCE_EXHAUSTED beyond kTokensMax.
 absl::StatusOr<std::vector<Token>> Tokenize(std::string_view source);
 
 // "line 3, column 14": both from 1, the column in characters.

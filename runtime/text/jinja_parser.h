@@ -19,8 +19,8 @@ inline constexpr size_t kTemplateBytesMax = size_t{1} << 20;
 inline constexpr int kNestingMax = 64;
 // Height of an expression's tree: the longest published chain of `+` has about 30 links.
 inline constexpr int kExpressionHeightMax = 160;
-// Nodes of a whole tree, about 50 MiB of them.
-inline constexpr int kTreeNodesMax = 200'000;
+// Nodes of a whole tree, about 10 MiB of them. Published templates have up to 3000.
+inline constexpr int kTreeNodesMax = 30'000;
 
 // Errors: INVALID_ARGUMENT with line and column for what is not a template, RESOURCE_EXHAUSTED for
 // one beyond a limit, by name.

@@ -107,6 +107,7 @@ absl::StatusOr<std::vector<Value>> Runtime::Iterate(const Value& value) {
     case Kind::kRange: {
       const Range* range = static_cast<const Range*>(value.object());
       RETURN_IF_ERROR(SpendProduct(range->size(), sizeof(Value)));
+      items.reserve(static_cast<size_t>(range->size()));
       for (int64_t i = 0; i < range->size(); ++i) {
         items.push_back(range->At(i));
       }

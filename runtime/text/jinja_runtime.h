@@ -22,8 +22,9 @@
 namespace trireme::text::jinja {
 
 struct RuntimeLimits {
-  // A step makes at most 32 bytes, so this is about 48 MiB, and 0.2 s on a slow core; a conversation
-  // of a million tokens needs a fourth.
+  // A step makes at most 32 bytes, so this is about 48 MiB, and 0.2 s on a slow core; a
+  // conversation of a million tokens needs a fourth. With the template's tree and what malloc adds
+  // it takes under 64 MiB (template_memory_test.cc).
   int64_t steps_max = 1'500'000;
   // Nested evaluations. They take under 1 KiB of stack each, so 256 KiB are enough; a tool's schema
   // of ten levels needs up to 100 of them (measured on published templates).
@@ -59,6 +60,10 @@ class Runtime {
   void Charge(int64_t steps) { steps_ += steps; }
   [[nodiscard]] absl::Status SpendBytes(size_t bytes) {
     return Spend(static_cast<int64_t>(bytes / 32) + 1);
+  }
+  // Call before `text` grows by `bytes`.
+  [[nodiscard]] absl::Status SpendGrowth(const TracedText& text, size_t bytes) {
+    return SpendBytes(text.GrowthBytes(bytes));
   }
   // Looking at each character of a text, which takes longer than copying it.
   [[nodiscard]] absl::Status SpendCharacters(size_t bytes) {

@@ -99,7 +99,7 @@ Result Join(Runtime& runtime, const Value& value, const Arguments& arguments) {
       ASSIGN_OR_RETURN(item, FollowPath(runtime, items[i], *bound[1]));
     }
     ASSIGN_OR_RETURN(const TracedText text, ToText(runtime, item));
-    RETURN_IF_ERROR(runtime.SpendBytes(separator.footprint()));
+    RETURN_IF_ERROR(runtime.SpendGrowth(joined, separator.footprint() + text.footprint()));
     if (i > 0) {
       joined.Append(separator);
     }

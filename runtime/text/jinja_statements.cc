@@ -98,7 +98,7 @@ Interpreter::FlowResult Interpreter::ExecuteOne(const Statement& statement, Scop
 }
 
 absl::Status Interpreter::Write(const TracedText& text, TracedText& out) {
-  RETURN_IF_ERROR(runtime_.SpendBytes(text.footprint()));
+  RETURN_IF_ERROR(runtime_.SpendGrowth(out, text.footprint()));
   if (text.size() > runtime_.limits().output_bytes_max - out.size()) {
     return absl::ResourceExhaustedError(Joined("the output is longer than the limit of ",
                                                runtime_.limits().output_bytes_max, " bytes"));
@@ -281,7 +281,7 @@ absl::Status Interpreter::Assign(const Target& target, const Value& value, Scope
 }
 
 Interpreter::ValueResult Interpreter::MakeMacro(const Statement& statement, Scope& scope) {
-  RETURN_IF_ERROR(runtime_.SpendBytes(sizeof(Macro)));
+  RETURN_IF_ERROR(runtime_.SpendBytes(sizeof(Macro) + sizeof(Scope)));  // which it keeps
   ++captures_;
   return Value::Of(runtime_.New<Macro>(statement, scope));
 }

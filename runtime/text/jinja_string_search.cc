@@ -181,7 +181,8 @@ absl::StatusOr<SplitOptions> ReadSplitOptions(std::string_view name, const Argum
 }
 
 // Every piece costs memory before it becomes a value.
-absl::Status SpendPiece(Runtime& runtime) { return runtime.SpendBytes(sizeof(TracedText)); }
+// Of a list that moves when it grows.
+absl::Status SpendPiece(Runtime& runtime) { return runtime.SpendBytes(2 * sizeof(TracedText)); }
 
 absl::StatusOr<std::vector<TracedText>> SplitBySpace(Runtime& runtime, const TracedText& text,
                                                      Integer splits_max, bool from_right) {
@@ -327,7 +328,8 @@ Result Join(Runtime& runtime, const Value& self, const Arguments& arguments) {
                            ", not a string");
     }
     const bool escapes = self.IsMarkup() && !items[i].IsMarkup();
-    RETURN_IF_ERROR(runtime.SpendBytes(self.text().footprint() + items[i].text().footprint()));
+    RETURN_IF_ERROR(
+        runtime.SpendGrowth(joined, self.text().footprint() + items[i].text().footprint()));
     if (i > 0) {
       joined.Append(self.text());
     }
@@ -375,7 +377,7 @@ absl::StatusOr<TracedText> Replace(Runtime& runtime, const TracedText& text,
     if (at == std::string_view::npos || at > bytes.size()) {
       break;
     }
-    RETURN_IF_ERROR(runtime.SpendBytes(new_text.footprint() + (at - copied)));
+    RETURN_IF_ERROR(runtime.SpendGrowth(out, new_text.footprint() + (at - copied)));
     out.AppendSlice(text, copied, at);
     out.Append(new_text);
     copied = at + old_text.size();

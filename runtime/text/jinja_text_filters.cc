@@ -99,7 +99,7 @@ Result Indent(Runtime& runtime, const Value& value, const Arguments& arguments) 
   TracedText out;
   for (size_t i = 0; i < lines.size(); ++i) {
     const bool indents = i == 0 ? indents_first : indents_blank || !lines[i].empty();
-    RETURN_IF_ERROR(runtime.SpendBytes(indention.footprint() + lines[i].size()));
+    RETURN_IF_ERROR(runtime.SpendGrowth(out, indention.footprint() + lines[i].size()));
     if (i > 0) {
       out.Append("\n", Origin::kTrusted);
     }

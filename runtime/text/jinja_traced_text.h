@@ -5,6 +5,7 @@
 #ifndef TRIREME_RUNTIME_TEXT_JINJA_TRACED_TEXT_H_
 #define TRIREME_RUNTIME_TEXT_JINJA_TRACED_TEXT_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,6 +35,13 @@ class TracedText {
   bool empty() const { return bytes_.empty(); }
   // Bytes of memory that a copy takes: many short runs cost more than their text.
   size_t footprint() const { return bytes_.size() + boundaries_.size() * sizeof(Boundary); }
+
+  // Bytes of memory that appending `bytes` takes: when there is no room, all of the new place,
+  // since the old one lives until its content has moved.
+  size_t GrowthBytes(size_t bytes) const {
+    const size_t wanted = bytes_.size() + bytes;
+    return wanted <= bytes_.capacity() ? bytes : std::max(wanted, 2 * bytes_.capacity());
+  }
 
   // The runs in order; they cover the text without gaps. Empty for an empty text.
   std::vector<Run> Runs() const;

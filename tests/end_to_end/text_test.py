@@ -20,7 +20,8 @@ from command_line import DATA, MALFORMED, OK, ROOT, must_run, read_json, run, wr
 ELSEWHERE = os.environ.get("TRIREME_FIXTURES") or os.path.join(ROOT, "..", "shared", "fixtures")
 # A hostile template must end by itself; the rest is for starting the program on a busy machine.
 HOSTILE_SECONDS_MAX = 20
-HOSTILE_BYTES_MAX = 128 << 20
+# 64 MiB, and what starting the program takes by itself.
+HOSTILE_BYTES_MAX = 96 << 20
 
 
 def fixture(name):

@@ -1,5 +1,8 @@
 #include "tests/support/allocation_count.h"
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -8,8 +11,16 @@
 namespace {
 
 thread_local int64_t allocations_of_this_thread = 0;
+thread_local int64_t live_bytes_of_this_thread = 0;
+thread_local int64_t peak_bytes_of_this_thread = 0;
 thread_local bool is_excused = false;
 std::atomic<int64_t> allocations_of_all_threads{0};
+
+// With the word that malloc keeps before each block.
+int64_t HeldBytes(void* memory) {
+  return memory == nullptr ? 0
+                           : static_cast<int64_t>(::malloc_usable_size(memory) + sizeof(size_t));
+}
 
 void* Allocate(size_t bytes, size_t alignment) {
   ++allocations_of_this_thread;
@@ -20,7 +31,14 @@ void* Allocate(size_t bytes, size_t alignment) {
   if (::posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) {
     std::abort();
   }
+  live_bytes_of_this_thread += HeldBytes(memory);
+  peak_bytes_of_this_thread = std::max(peak_bytes_of_this_thread, live_bytes_of_this_thread);
   return memory;
+}
+
+void Free(void* memory) {
+  live_bytes_of_this_thread -= HeldBytes(memory);
+  std::free(memory);
 }
 
 }  // namespace
@@ -40,14 +58,14 @@ void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
 void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
   return Allocate(bytes, alignof(std::max_align_t));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete[](void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, size_t) noexcept { Free(memory); }
+void operator delete[](void* memory, size_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { Free(memory); }
 
 namespace trireme::testing {
 
@@ -56,6 +74,12 @@ int64_t AllocationsOfThisThread() { return allocations_of_this_thread; }
 int64_t AllocationsOfAllThreads() {
   return allocations_of_all_threads.load(std::memory_order_relaxed);
 }
+
+int64_t LiveBytesOfThisThread() { return live_bytes_of_this_thread; }
+
+int64_t PeakBytesOfThisThread() { return peak_bytes_of_this_thread; }
+
+void RestartPeakOfThisThread() { peak_bytes_of_this_thread = live_bytes_of_this_thread; }
 
 void ExcuseThisThread() { is_excused = true; }
 

@@ -57,5 +57,18 @@ TEST(JinjaLexerTest, SaysWhatHasNoEnd) {
   EXPECT_THAT(Rendered("{{ a $ b }}"), HasSubstr("unexpected character '$'"));
 }
 
+TEST(JinjaLexerTest, StopsAtTooManyTokens) {
+  std::string many = "{{";
+  for (size_t i = 0; i <= kTokensMax; ++i) {
+    many += "1 ";
+  }
+  EXPECT_EQ(Tokenize(many).status().code(), absl::StatusCode::kResourceExhausted);
+  std::string texts;
+  for (size_t i = 0; i <= kTokensMax + 1; ++i) {
+    texts += "{##}x";
+  }
+  EXPECT_EQ(Tokenize(texts).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 }  // namespace
 }  // namespace trireme::text::jinja
