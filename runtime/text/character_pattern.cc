@@ -4,6 +4,7 @@
 #include <pcre2.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -19,6 +20,15 @@ namespace {
 
 constexpr size_t kClassesMax = 256;
 constexpr size_t kPageCharacters = 256;
+
+// Longer than nearly all words, so that one attempt is enough for them; and at how many places an
+// attempt may begin in it.
+constexpr size_t kFirstWindow = 256;
+constexpr size_t kStartsAtOnce = 64;
+// Windows double until they hold what an attempt reads, so a run of n characters takes 4 n; this
+// leaves room for expressions that read a run four times.
+constexpr uint64_t kLookAheadPerByte = 16;
+constexpr uint64_t kLookAheadAtLeast = uint64_t{1} << 20;
 
 // Where the membership in any set changes, ascending, 0 first.
 std::vector<char32_t> Borders(const std::vector<CharacterSet>& sets) {
@@ -104,6 +114,11 @@ struct CharacterPattern::Scratch {
   std::unique_ptr<pcre2_match_data, FreeMatchData> data{pcre2_match_data_create(1, nullptr)};
   std::unique_ptr<pcre2_match_context, FreeMatchContext> context{
       pcre2_match_context_create(nullptr)};
+  CutWork work;
+  uint64_t look_ahead_left = 0;  // bytes that windows beyond the first may have
+  // By class, what a piece of one character is; texts of separate digits are all such pieces.
+  enum class Alone : uint8_t { kUnknown, kMatch, kGap };
+  std::array<Alone, kClassesMax> alone = {};
 };
 
 CharacterPattern::~CharacterPattern() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
@@ -140,8 +155,9 @@ absl::Status CharacterPattern::Compile(const PatternSyntax& syntax) {
   const std::string expression = OverClasses(syntax, classes);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()),
-                                         expression.size(), 0, &error, &offset, nullptr);
+  pcre2_code* const code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
+                    PCRE2_USE_OFFSET_LIMIT, &error, &offset, nullptr);
   if (code == nullptr) {
     PCRE2_UCHAR message[128] = {};
     pcre2_get_error_message(error, message, sizeof(message));
@@ -150,7 +166,7 @@ absl::Status CharacterPattern::Compile(const PatternSyntax& syntax) {
   }
   code_ = code;
   // Where the system forbids generated code, the interpreter runs instead.
-  (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+  has_jit_ = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD) == 0;
 
   std::map<std::vector<uint8_t>, uint16_t> known_pages;
   std::vector<uint8_t> page(kPageCharacters);
@@ -172,28 +188,66 @@ absl::Status CharacterPattern::Compile(const PatternSyntax& syntax) {
   return absl::OkStatus();
 }
 
+// The result of PCRE2 for a match that starts at one of `starts` and reads at most `window` bytes
+// from the first of them on; PCRE2_ERROR_PARTIAL when it wants to see what follows those.
+int CharacterPattern::Attempt(absl::string_view classes, Starts starts, size_t window,
+                              Scratch* scratch) const {
+  const auto* const code = static_cast<const pcre2_code*>(code_);
+  const auto* const subject = reinterpret_cast<PCRE2_SPTR>(classes.data());
+  const bool is_all = classes.size() - starts.first <= window;
+  const size_t size = is_all ? classes.size() : starts.first + window;
+  const uint32_t options = is_all ? 0 : PCRE2_PARTIAL_HARD;
+  scratch->work.attempts += 1;
+  scratch->work.window_bytes += size - starts.first;
+  pcre2_match_context* const context = scratch->context.get();
+  // A published expression backs up at most once over what it reads; this is a fuse for others.
+  const uint64_t limit = 10000 + 32 * static_cast<uint64_t>(size - starts.first);
+  pcre2_set_match_limit(context, static_cast<uint32_t>(std::min<uint64_t>(limit, UINT32_MAX)));
+  pcre2_set_offset_limit(context, starts.last);
+  if (has_jit_) {
+    const int result =
+        pcre2_jit_match(code, subject, size, starts.first, options, scratch->data.get(), context);
+    if (result != PCRE2_ERROR_JIT_STACKLIMIT) {
+      return result;
+    }
+  }
+  return pcre2_match(code, subject, size, starts.first, options | PCRE2_NO_JIT, scratch->data.get(),
+                     context);
+}
+
 absl::StatusOr<CharacterPattern::Match> CharacterPattern::FindMatch(absl::string_view classes,
                                                                     size_t position,
                                                                     Scratch* scratch) const {
-  const auto* const code = static_cast<const pcre2_code*>(code_);
-  const auto* const subject = reinterpret_cast<PCRE2_SPTR>(classes.data());
-  int result = pcre2_match(code, subject, classes.size(), position, 0, scratch->data.get(),
-                           scratch->context.get());
-  if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
-    result = pcre2_match(code, subject, classes.size(), position, PCRE2_NO_JIT, scratch->data.get(),
-                         scratch->context.get());
+  const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(scratch->data.get());
+  while (position <= classes.size()) {
+    Starts starts = {position, position + kStartsAtOnce - 1};
+    size_t window = kFirstWindow;
+    int result = Attempt(classes, starts, window, scratch);
+    while (result == PCRE2_ERROR_PARTIAL) {
+      starts = {ends[0], ends[0]};  // none before it matches
+      window *= 2;
+      if (window > scratch->look_ahead_left) {
+        return absl::ResourceExhaustedError(absl::StrFormat(
+            "the tokenizer's regular expression reads too far ahead for too short matches in %d "
+            "characters",
+            classes.size()));
+      }
+      scratch->look_ahead_left -= window;
+      result = Attempt(classes, starts, window, scratch);
+    }
+    if (result == PCRE2_ERROR_NOMATCH) {
+      position = starts.last + 1;
+      continue;
+    }
+    if (result < 0) {
+      return absl::ResourceExhaustedError(absl::StrFormat(
+          "the tokenizer's regular expression gave up on %d characters (PCRE2 error %d): it "
+          "backtracks too often for this text",
+          classes.size(), result));
+    }
+    return Match{ends[0], ends[1]};
   }
-  if (result == PCRE2_ERROR_NOMATCH) {
-    return Match{classes.size(), classes.size()};
-  }
-  if (result < 0) {
-    return absl::ResourceExhaustedError(absl::StrFormat(
-        "the tokenizer's regular expression gave up on %d characters (PCRE2 error %d): it "
-        "backtracks too often for this text",
-        classes.size(), result));
-  }
-  const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(scratch->data.get());
-  return Match{ends[0], ends[1]};
+  return Match{classes.size(), classes.size()};
 }
 
 absl::Status CharacterPattern::CutPiece(absl::string_view classes, Scratch* scratch,
@@ -226,14 +280,24 @@ absl::Status CharacterPattern::CutPiece(absl::string_view classes, Scratch* scra
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PatternPart>> CharacterPattern::Cut(
-    absl::string_view text, absl::Span<const TextPiece> pieces) const {
+absl::Status CharacterPattern::CutCharacter(absl::string_view classes, Scratch* scratch,
+                                            std::vector<PatternPart>* parts) const {
+  Scratch::Alone& alone = scratch->alone[static_cast<uint8_t>(classes[0])];
+  if (alone == Scratch::Alone::kUnknown) {
+    RETURN_IF_ERROR(CutPiece(classes, scratch, parts));
+    alone = parts->back().is_match ? Scratch::Alone::kMatch : Scratch::Alone::kGap;
+  } else {
+    parts->push_back({{0, 1}, alone == Scratch::Alone::kMatch});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<PatternPart>> CharacterPattern::Cut(absl::string_view text,
+                                                               absl::Span<const TextPiece> pieces,
+                                                               CutWork* work) const {
   CHECK_LT(text.size(), size_t{UINT32_MAX});
   Scratch scratch;
-  // A published expression backs up at most once over what it reads; this is a fuse for others.
-  const uint64_t limit = 10000 + 32 * static_cast<uint64_t>(text.size());
-  pcre2_set_match_limit(scratch.context.get(),
-                        static_cast<uint32_t>(std::min<uint64_t>(limit, UINT32_MAX)));
+  scratch.look_ahead_left = kLookAheadAtLeast + kLookAheadPerByte * text.size();
   std::vector<PatternPart> parts;
   std::string classes;
   for (const TextPiece& piece : pieces) {
@@ -253,7 +317,11 @@ absl::StatusOr<std::vector<PatternPart>> CharacterPattern::Cut(
       i += unit.bytes;
     }
     const size_t first_part = parts.size();
-    RETURN_IF_ERROR(CutPiece(classes, &scratch, &parts));
+    if (classes.size() == 1) {
+      RETURN_IF_ERROR(CutCharacter(classes, &scratch, &parts));
+    } else {
+      RETURN_IF_ERROR(CutPiece(classes, &scratch, &parts));
+    }
     // From characters to bytes.
     uint32_t byte = 0;
     uint32_t character = 0;
@@ -266,6 +334,10 @@ absl::StatusOr<std::vector<PatternPart>> CharacterPattern::Cut(
       }
       parts[i].piece = {piece.begin + begin, piece.begin + byte};
     }
+  }
+  if (work != nullptr) {
+    work->attempts += scratch.work.attempts;
+    work->window_bytes += scratch.work.window_bytes;
   }
   return parts;
 }

@@ -4,6 +4,11 @@
 // How: the characters that an expression cannot tell apart form a class. Every character of a text
 // is turned into the one byte of its class, the expression into one over these bytes, and PCRE2
 // runs on them: a class test is one lookup, and no UTF-8 is decoded twice.
+//
+// Time is linear in the text, whatever the expression: an attempt sees a window of the text first,
+// and more of it only for the one start whose match reads to the window's end, so how far attempts
+// look ahead is known, and bounded. An expression that reads far ahead for many short matches, as
+// "a+b|a" does, is stopped with an error. Published ones match nearly all that they read.
 #ifndef TRIREME_RUNTIME_TEXT_CHARACTER_PATTERN_H_
 #define TRIREME_RUNTIME_TEXT_CHARACTER_PATTERN_H_
 
@@ -31,6 +36,12 @@ struct PatternPart {
   bool is_match;
 };
 
+// What a cut took, for tests: attempts to match, and the bytes of their windows.
+struct CutWork {
+  uint64_t attempts = 0;
+  uint64_t window_bytes = 0;
+};
+
 // Immutable after Create; any number of threads may call the rest.
 class CharacterPattern {
  public:
@@ -48,12 +59,17 @@ class CharacterPattern {
   // Cuts each of `pieces` (ascending, at character boundaries) of `text` (valid UTF-8, below 2^32
   // bytes) into matches and the gaps between them; an empty match cuts a gap and is left out. A
   // match sees nothing outside its piece. Errors: ResourceExhausted when an expression backtracks
-  // beyond a limit that is linear in the text.
+  // or looks ahead beyond limits that are linear in the text. `work`, unless null, is added to.
   absl::StatusOr<std::vector<PatternPart>> Cut(absl::string_view text,
-                                               absl::Span<const TextPiece> pieces) const;
+                                               absl::Span<const TextPiece> pieces,
+                                               CutWork* work = nullptr) const;
 
  private:
   struct Scratch;
+  struct Starts {
+    size_t first;
+    size_t last;
+  };
   struct Match {
     size_t begin;
     size_t end;
@@ -61,13 +77,17 @@ class CharacterPattern {
 
   CharacterPattern() = default;
   absl::Status Compile(const PatternSyntax& syntax);
+  int Attempt(absl::string_view classes, Starts starts, size_t window, Scratch* scratch) const;
   absl::StatusOr<Match> FindMatch(absl::string_view classes, size_t position,
                                   Scratch* scratch) const;
-  // Appends parts whose places are counted in characters of the piece.
+  // Append parts whose places are counted in characters of the piece.
+  absl::Status CutCharacter(absl::string_view classes, Scratch* scratch,
+                            std::vector<PatternPart>* parts) const;
   absl::Status CutPiece(absl::string_view classes, Scratch* scratch,
                         std::vector<PatternPart>* parts) const;
 
-  void* code_ = nullptr;              // pcre2_code
+  void* code_ = nullptr;  // pcre2_code
+  bool has_jit_ = false;
   std::vector<uint8_t> class_pages_;  // 256 code points a page, equal pages once
   std::vector<uint16_t> page_index_;  // [code point / 256]
 };

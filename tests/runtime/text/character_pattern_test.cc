@@ -66,5 +66,55 @@ TEST(CharacterPattern, RefusesVariableLookBehind) {
             std::string::npos);
 }
 
+// What cutting n characters takes, in attempts and bytes of windows.
+CutWork WorkOf(const CharacterPattern& pattern, const std::string& text) {
+  const TextPiece whole = {0, static_cast<uint32_t>(text.size())};
+  CutWork work;
+  const auto parts = pattern.Cut(text, absl::MakeConstSpan(&whole, 1), &work);
+  EXPECT_TRUE(parts.ok()) << parts.status();
+  return work;
+}
+
+// Work, not time: it must grow as the text does.
+TEST(CharacterPattern, C9_WorkIsLinearInTheText) {
+  constexpr size_t kCharacters = size_t{1} << 18;
+  const auto pattern =
+      Compiled(R"('s|[^\r\n\p{L}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)"
+               R"(\s+(?!\S)|\s+)");
+  for (const char* unit : {"a", " ", "a ", "7", "\n", " \n", "!", "!\n", "  x", "'s"}) {
+    std::string text;
+    while (text.size() < kCharacters) {
+      text += unit;
+    }
+    const CutWork once = WorkOf(*pattern, text);
+    const CutWork twice = WorkOf(*pattern, text + text);
+    EXPECT_LE(once.attempts, kCharacters) << unit;
+    EXPECT_LE(once.window_bytes, 260 * kCharacters) << unit;
+    EXPECT_LE(twice.attempts, 2 * once.attempts + 2) << unit;
+    EXPECT_LE(twice.window_bytes, 2.1 * static_cast<double>(once.window_bytes) + 1024) << unit;
+  }
+}
+
+// Each of these would read to the end of the text for every character of it.
+TEST(CharacterPattern, C9_StopsExpressionsThatReadAheadForNothing) {
+  const std::string text(size_t{1} << 20, 'a');
+  const TextPiece whole = {0, static_cast<uint32_t>(text.size())};
+  for (const char* expression : {"a+b|a", "a+[bc]", "(?=a*c)a|a", "a(?=.*[xy])|a", "(?!a*$)a|a"}) {
+    const auto parts = Compiled(expression)->Cut(text, absl::MakeConstSpan(&whole, 1));
+    EXPECT_EQ(parts.status().code(), absl::StatusCode::kResourceExhausted) << expression;
+    EXPECT_NE(parts.status().message().find("reads too far ahead"), absl::string_view::npos)
+        << parts.status();
+  }
+}
+
+TEST(CharacterPattern, FindsWhatLiesBehindLongGapsAndInLongRuns) {
+  const std::string gap(1000, '.');
+  const std::string run(1000, 'a');
+  EXPECT_EQ(Cuts(*Compiled("a+b"), gap + run + "b" + gap), gap + "[" + run + "b]" + gap);
+  EXPECT_EQ(Cuts(*Compiled("a+$"), gap + run + gap + run), gap + run + gap + "[" + run + "]");
+  EXPECT_EQ(Cuts(*Compiled("a+(?!b)"), run + "b"), "[" + run.substr(1) + "]ab");
+  EXPECT_EQ(Cuts(*Compiled("(?<=b)a+"), run + "b" + run), run + "b[" + run + "]");
+}
+
 }  // namespace
 }  // namespace trireme::text
