@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <random>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "runtime/text/byte_level.h"
 #include "runtime/text/detokenizer.h"
 #include "runtime/text/tokenizer.h"
+#include "runtime/text/utf8.h"
 #include "tests/runtime/text/fixture_files.h"
 
 namespace trireme::text {
@@ -164,6 +167,69 @@ TEST(DefaultModel, TokenizesThePromptsOfItsFixtures) {
               row["ids"].get<Ids>())
         << row["id"];
   }
+}
+
+// Characters of all planes, with more of those that pre-tokenizers and normalizers look at.
+std::string RandomText(std::mt19937* generator) {
+  const auto below = [generator](uint32_t limit) { return (*generator)() % limit; };
+  std::string text;
+  for (uint32_t left = below(60); left > 0; --left) {
+    char32_t character = 0;
+    switch (below(6)) {
+      case 0:
+        character = static_cast<unsigned char>(" \r\n\t'.,!/<|>"[below(13)]);
+        break;
+      case 1:
+      case 2:
+        character = 0x20 + below(0x60);
+        break;
+      case 3:
+        character = 0x80 + below(0x780);
+        break;
+      case 4:
+        character = 0x300 + below(0x70);  // combining marks
+        break;
+      default:
+        character = below(0x110000);
+    }
+    if (character < 0xd800 || character > 0xdfff) {
+      AppendUtf8(character, &text);
+    }
+  }
+  return text;
+}
+
+// Some published vocabularies lack bytes of which no text is made that they were trained on.
+bool IsByteLevelWithAllBytes(const VocabularyData& data) {
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string character;
+    AppendUtf8(CharacterOfByte(static_cast<uint8_t>(byte)), &character);
+    if (std::find(data.tokens.begin(), data.tokens.end(), character) == data.tokens.end()) {
+      return false;
+    }
+  }
+  return data.model == "gpt2";
+}
+
+TEST(ByteLevelKinds, C10_DecodeToWhatTheyEncoded) {
+  int tokenizers = 0;
+  for (const std::string& folder : TokenizerFolders()) {
+    const auto path = FindFixture(absl::StrCat("tokenizers/", folder, "/tokenizer.gguf"));
+    if (!path.has_value() || !IsByteLevelWithAllBytes(ReadVocabulary(*path))) {
+      continue;
+    }
+    ++tokenizers;
+    const auto tokenizer = Load(*path);
+    std::mt19937 generator(1);
+    for (int i = 0; i < 300; ++i) {
+      const std::string text = RandomText(&generator);
+      const auto ids = tokenizer->Encode(text, SpecialTokens::kAllAsText, /*add_bos=*/false);
+      ASSERT_TRUE(ids.ok()) << ids.status();
+      ASSERT_EQ(*Decode(*tokenizer, *ids, SpecialTokenDisplay::kShow), text)
+          << folder << ": " << absl::CHexEscape(text);
+    }
+  }
+  EXPECT_GE(tokenizers, 10);
 }
 
 TEST(InvalidBytes, BecomeReplacementsAndThenIds) {
