@@ -7,6 +7,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(GTest REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(prometheus-cpp REQUIRED)
+find_package(OpenSSL REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 

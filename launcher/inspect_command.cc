@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "kernels/formats/decode.h"
 #include "launcher/command_line.h"
 #include "launcher/commands.h"
+#include "launcher/load_progress.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/weights/describe.h"
 #include "runtime/weights/generation_defaults.h"
@@ -25,11 +27,14 @@
 #include "runtime/weights/gguf.h"
 #include "runtime/weights/gguf_checkpoint.h"
 #include "runtime/weights/hugging_face_checkpoint.h"
+#include "runtime/weights/manifest.h"
 #include "runtime/weights/safetensors.h"
 
 ABSL_FLAG(std::string, tensor_name, "", "tensor to decode, as in --tensor blk.0.attn_q.weight");
 ABSL_FLAG(std::string, values, "",
           "write the tensor's decoded float32 values here, as in --values out.safetensors");
+ABSL_FLAG(bool, verify, false,
+          "first compare the files with the SHA-256 hashes in the file SHA256SUMS beside them");
 ABSL_DECLARE_FLAG(bool, json);
 
 namespace trireme::launcher {
@@ -77,6 +82,45 @@ bool IsGguf(const std::string& path) {
   return !is_directory && !absl::EndsWith(path, ".safetensors") && !absl::EndsWith(path, ".json");
 }
 
+// The files that a GGUF file consists of, or itself when it cannot be opened.
+std::vector<std::string> PartNames(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  const auto file = weights::GgufFile::Open(path);
+  for (int part = 0; file.ok() && part < (*file)->part_count(); ++part) {
+    names.push_back(fs::path((*file)->part_name(part)).filename().string());
+  }
+  return file.ok() ? names : std::vector<std::string>{fs::path(path).filename().string()};
+}
+
+// Compares a model's files with the manifest beside them: all that it lists, or those of one GGUF
+// model.
+ExitCode VerifyFiles(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const bool is_folder = fs::is_directory(path, error);
+  const std::string parent = fs::path(path).parent_path().string();
+  const std::string folder = is_folder ? path : parent.empty() ? "." : parent;
+  const auto report =
+      weights::CheckManifest(folder, IsGguf(path) ? PartNames(path) : std::vector<std::string>(),
+                             ShowProgress("verifying"));
+  if (!report.ok()) {
+    return Fail(ExitCodeOfFile(report.status()), report.status());
+  }
+  for (const std::string& fault : report->faults) {
+    absl::FPrintF(stderr, "%s\n", fault);
+  }
+  if (!report->faults.empty()) {
+    return Fail(ExitCode::kBadCheckpoint,
+                absl::DataLossError(
+                    absl::StrFormat("%s/%s: %d files are not as listed; fetch them again", folder,
+                                    weights::kManifestName, report->faults.size())));
+  }
+  absl::FPrintF(stderr, "%s/%s: %d files, %d bytes, all as listed\n", folder,
+                weights::kManifestName, report->files, report->bytes);
+  return ExitCode::kOk;
+}
+
 // A Hugging Face directory, or a file of one.
 ExitCode InspectDirectory(const std::string& path) {
   const auto checkpoint = weights::HuggingFaceCheckpoint::Open(path);
@@ -114,6 +158,12 @@ ExitCode RunInspect(const std::vector<std::string>& words) {
   if (name.empty() != path.empty()) {
     return Fail(ExitCode::kUsage, absl::InvalidArgumentError("--tensor and --values go together"));
   }
+  if (absl::GetFlag(FLAGS_verify)) {
+    const ExitCode verdict = VerifyFiles(words[0]);
+    if (verdict != ExitCode::kOk) {
+      return verdict;
+    }
+  }
   if (!IsGguf(words[0]) && name.empty()) {
     return InspectDirectory(words[0]);
   }
@@ -142,9 +192,9 @@ Subcommand InspectSubcommand() {
   return {.name = "inspect",
           .summary =
               "Metadata, tensors, formats and bits per weight of a model file, without loading it",
-          .synopsis = "FILE [--json] [--tensor NAME --values OUT.safetensors]",
+          .synopsis = "FILE [--verify] [--json] [--tensor NAME --values OUT.safetensors]",
           .example = "trireme inspect model.gguf",
-          .flags = {"tensor=tensor_name", "values", "json"},
+          .flags = {"tensor=tensor_name", "values", "json", "verify"},
           .words_max = 1,
           .run = RunInspect};
 }

@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
   ca-certificates cmake g++ ninja-build pkg-config ccache
   libabsl-dev libprotobuf-dev protobuf-compiler libgrpc++-dev protobuf-compiler-grpc
-  libopenmpi-dev openmpi-bin libpcre2-dev libutf8proc-dev nlohmann-json3-dev libyaml-cpp-dev
+  libopenmpi-dev openmpi-bin libpcre2-dev libssl-dev libutf8proc-dev nlohmann-json3-dev libyaml-cpp-dev
   prometheus-cpp-dev prometheus
   libgtest-dev libgmock-dev python3 python3-pip python3-grpcio python3-protobuf unzip iproute2 slurm-wlm faketime
   "$@"
