@@ -16,6 +16,9 @@ if(TRIREME_SANITIZE)
     -Wno-error)  # gcc then warns of the insides of the standard library and abseil; other builds are strict
   target_link_options(trireme_options INTERFACE -fsanitize=${TRIREME_SANITIZE})
 endif()
+if(TRIREME_FUZZ)
+  target_compile_options(trireme_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # trireme_library(NAME SOURCES a.cc ... DEPS target ...): the library of one folder.
 function(trireme_library name)

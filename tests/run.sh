@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Builds everything and passes the tests: tests/run.sh [ctest arguments], as in tests/run.sh -L fast.
+# With TRIREME_FUZZ=1 libFuzzer (the packages clang and libclang-rt-14-dev) looks for inputs that crash the readers of a checkpoint's files.
 # With TRIREME_SANITIZERS=1 the unit and thread-rank tests also run under the address, undefined-behaviour and thread sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,6 +19,14 @@ tests/rows.py "$log" || passed=1
 sed -n 's|^[0-9]*/[0-9]* Testing: |did not pass in its first run: |p' "$log" | sort | uniq -d
 if [ "$passed" -ne 0 ]; then
   exit "$passed"
+fi
+
+# What a stranger's files may hold, searched by libFuzzer for 30 s a target, two at a time.
+if [ "${TRIREME_FUZZ:-0}" = 1 ]; then
+  launcher/packages.sh clang libclang-rt-14-dev
+  cmake --preset fuzz
+  cmake --build --preset fuzz
+  ctest --preset fuzz
 fi
 
 if [ "${TRIREME_SANITIZERS:-0}" = 1 ]; then

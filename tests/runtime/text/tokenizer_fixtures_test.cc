@@ -171,7 +171,9 @@ TEST(DefaultModel, TokenizesThePromptsOfItsFixtures) {
 
 // Characters of all planes, with more of those that pre-tokenizers and normalizers look at.
 std::string RandomText(std::mt19937* generator) {
-  const auto below = [generator](uint32_t limit) { return (*generator)() % limit; };
+  const auto below = [generator](uint32_t limit) {
+    return static_cast<uint32_t>((*generator)() % limit);
+  };
   std::string text;
   for (uint32_t left = below(60); left > 0; --left) {
     char32_t character = 0;
