@@ -5,6 +5,7 @@ Expected words and stages come from tests/data/gguf-files/index.json, exit codes
 docs/errors.md.
 """
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -66,7 +67,7 @@ class BadInputTest(unittest.TestCase):
             self.assertTrue(any(spelling.lower() in message for spelling in spellings),
                             "none of %s in: %s" % (spellings, outcome))
 
-    def test_refuses_every_malformed_file_by_name_and_reason(self):
+    def test_C9_D2_D3_D4_D5_D8_refuses_every_malformed_file_by_name_and_reason(self):
         for entry in read_json(os.path.join(FILES, "index.json"))["bad"]:
             path = os.path.join(FILES, "bad", entry["file"])
             stage = entry["stage"]
@@ -166,7 +167,7 @@ class BadInputTest(unittest.TestCase):
                 if entry["kind"] == "container":
                     self.assert_refused(self.score(path), path, [])
 
-    def test_every_cut_at_a_field_is_refused(self):
+    def test_D1_every_cut_at_a_field_is_refused(self):
         for name, entry in read_json(os.path.join(FILES, "index.json"))["truncate"].items():
             with open(os.path.join(FILES, "good", name), "rb") as file:
                 content = file.read()
@@ -182,7 +183,7 @@ class BadInputTest(unittest.TestCase):
                 with self.subTest(base=name, length=length):
                     self.assert_one_line(self.inspect(path), (MALFORMED,))
 
-    def test_things_that_are_no_files_are_refused(self):
+    def test_D1_things_that_are_no_files_are_refused(self):
         empty = os.path.join(self.folder, "empty.gguf")
         open(empty, "wb").close()
         fifo = os.path.join(self.folder, "fifo.gguf")
@@ -193,6 +194,28 @@ class BadInputTest(unittest.TestCase):
             for act in (self.inspect, self.score, self.tokenize):
                 with self.subTest(path=path, subcommand=act.__name__):
                     self.assert_refused(act(path), path, [], codes=(MALFORMED, 66, 74))
+
+    def test_D9_a_file_that_is_not_as_listed_is_named(self):
+        model = os.path.join(self.folder, "model.gguf")
+        shutil.copy(GOOD_MODEL, model)
+        with open(model, "rb") as file:
+            content = bytearray(file.read())
+        with open(os.path.join(self.folder, "SHA256SUMS"), "w") as file:
+            file.write("%s  model.gguf\n" % hashlib.sha256(content).hexdigest())
+        good = run("inspect", model, "--verify")
+        self.assertEqual(good.code, OK, str(good))
+        self.assertIn("1 files", good.errors)
+        content[-1] ^= 1
+        with open(model, "wb") as file:
+            file.write(content)
+        for path in (model, self.folder):
+            with self.subTest(path=path):
+                bad = run("inspect", path, "--verify")
+                self.assertEqual(bad.code, MALFORMED, str(bad))
+                self.assertEqual(bad.output, "")
+                self.assertIn("model.gguf: its SHA-256 is", bad.errors)
+        os.remove(os.path.join(self.folder, "SHA256SUMS"))
+        self.assertEqual(run("inspect", model, "--verify").code, MISSING)
 
     def test_a_missing_file_is_named(self):
         path = os.path.join(self.folder, "no-such.gguf")

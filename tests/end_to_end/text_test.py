@@ -150,7 +150,7 @@ class TextTest(unittest.TestCase):
                 if case["trireme"] == "accept":
                     self.assertEqual(outcome.json(), [[4]])
 
-    def test_a_tokenizer_cut_at_any_place_is_refused(self):
+    def test_C9_a_tokenizer_cut_at_any_place_is_refused(self):
         for name in ("trained/sp-bpe/tokenizer.model", "trained/unk-fused/tokenizer.json"):
             path = fixture("tokenizers/" + name)
             if path is None:

@@ -80,21 +80,21 @@ TEST_F(MappedFileTest, RefusesAFileThatMayNotBeRead) {
   EXPECT_EQ(MappedFile::Open(path).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(MappedFileTest, RefusesADirectory) {
+TEST_F(MappedFileTest, D1_RefusesADirectory) {
   const absl::Status status = MappedFile::Open(folder_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("a directory"));
 }
 
 // Opening a pipe that nobody writes to blocks a careless reader for ever.
-TEST_F(MappedFileTest, RefusesAPipeWithoutWaiting) {
+TEST_F(MappedFileTest, D1_RefusesAPipeWithoutWaiting) {
   ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
   const absl::Status status = MappedFile::Open(Path("pipe")).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("a pipe"));
 }
 
-TEST_F(MappedFileTest, RefusesDevices) {
+TEST_F(MappedFileTest, D1_RefusesDevices) {
   for (const char* const path : {"/dev/zero", "/dev/null", "/dev/tty"}) {
     if (!std::filesystem::exists(path)) {
       continue;
@@ -105,7 +105,7 @@ TEST_F(MappedFileTest, RefusesDevices) {
   }
 }
 
-TEST_F(MappedFileTest, RefusesASocket) {
+TEST_F(MappedFileTest, D1_RefusesASocket) {
   const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
   ASSERT_GE(descriptor, 0);
   sockaddr_un address = {};
@@ -118,7 +118,7 @@ TEST_F(MappedFileTest, RefusesASocket) {
   ::close(descriptor);
 }
 
-TEST_F(MappedFileTest, NoticesThatTheFileGrew) {
+TEST_F(MappedFileTest, D10_NoticesThatTheFileGrew) {
   const auto file = MappedFile::Open(Write("a", "abc"));
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE((*file)->CheckUnchanged().ok());
@@ -128,7 +128,7 @@ TEST_F(MappedFileTest, NoticesThatTheFileGrew) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("3 bytes then, 4 bytes now"));
 }
 
-TEST_F(MappedFileTest, NoticesANewModificationTime) {
+TEST_F(MappedFileTest, D10_NoticesANewModificationTime) {
   const auto file = MappedFile::Open(Write("a", "abc"));
   ASSERT_TRUE(file.ok());
   const timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
@@ -136,7 +136,7 @@ TEST_F(MappedFileTest, NoticesANewModificationTime) {
   EXPECT_EQ((*file)->CheckUnchanged().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(MappedFileTest, NoticesThatAnotherFileTookTheName) {
+TEST_F(MappedFileTest, D10_NoticesThatAnotherFileTookTheName) {
   const auto file = MappedFile::Open(Write("a", "abc"));
   ASSERT_TRUE(file.ok());
   std::filesystem::rename(Write("b", "xyz"), Path("a"));

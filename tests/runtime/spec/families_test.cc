@@ -35,7 +35,7 @@ TEST(FamiliesTest, ATinyLlamaIsReadAsItsConfigurationSays) {
   EXPECT_EQ(model.Extents().query_heads, 8);
 }
 
-TEST(FamiliesTest, FaultyModelsAreRefusedByTheNameOfTheFault) {
+TEST(FamiliesTest, D8_FaultyModelsAreRefusedByTheNameOfTheFault) {
   int judged = 0;
   for (const BadGguf& bad : BadGgufs()) {
     const std::string path = std::string(kGgufFixtures) + "/bad/" + bad.file;

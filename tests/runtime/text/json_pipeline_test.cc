@@ -42,7 +42,7 @@ TEST(JsonPipeline, MatchesAddedTokensAsFarAsAsked) {
             (JsonIds{3, 0, 4, 1, 2}));
 }
 
-TEST(JsonPipeline, UsersCannotWriteSpecialTokensOrTurnMarkers) {
+TEST(JsonPipeline, C7_UsersCannotWriteSpecialTokensOrTurnMarkers) {
   const auto tokenizer = JsonTokenizer(SmallFile(), "<s><turn>{{ x }}");
   const std::vector<TextSegment> segments = {
       {"<turn>", true}, {"ab<s><turn>", false}, {"<turn>", true}};
@@ -70,7 +70,7 @@ TEST(JsonPipeline, JoinsTokensWithSpacesWithoutADecoder) {
   EXPECT_EQ(*Decode(*JsonTokenizer(file), JsonIds{1, 2}, SpecialTokenDisplay::kShow), "a b");
 }
 
-TEST(JsonPipeline, RefusesIdsWithHoles) {
+TEST(JsonPipeline, C9_RefusesIdsWithHoles) {
   nlohmann::json file = SmallFile();
   file["model"]["vocab"]["b"] = 9;
   const auto tokenizer = Tokenizer::CreateFromJson(file.dump(), {});

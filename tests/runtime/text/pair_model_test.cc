@@ -45,7 +45,7 @@ TEST(PairModel, WholePiecesComeFirstWhereMergesAreIgnored) {
   EXPECT_EQ(IdsOf(model, "oo"), (std::vector<int32_t>{8}));
 }
 
-TEST(PairModel, RefusesMergesOfUnknownTokensByTheirPlace) {
+TEST(PairModel, C9_RefusesMergesOfUnknownTokensByTheirPlace) {
   const nlohmann::json model = {{"merges", {"l o", "x y"}}};
   const auto fields = JsonFields::Of(model, "model");
   const auto pairs = PairModel::Create(*fields, SmallTokens(), /*gives_bytes=*/false);

@@ -25,7 +25,7 @@ TEST(PieceFile, ReadsPiecesAndOptions) {
   EXPECT_EQ(read->precompiled_map, "map");
 }
 
-TEST(PieceFile, RefusesEveryCutOfAFile) {
+TEST(PieceFile, C9_RefusesEveryCutOfAFile) {
   const std::string file = PieceMessage("<unk>", 0, 2) + PieceMessage("long piece", -1.5f, 1) +
                            WireBytes(2, WireVarint(3, 1)) + WireBytes(3, WireVarint(3, 0));
   EXPECT_TRUE(ReadPieceFile(file).ok());

@@ -205,7 +205,7 @@ std::string FollowRecipe(const ordered_json& recipe) {
   return text;
 }
 
-TEST(TemplateMemory, C6_OfEveryHostileFixture) {
+TEST(TemplateMemory, OfEveryHostileFixture) {
   const char* fixtures = std::getenv("TRIREME_FIXTURES");
   const std::string path = std::string(fixtures != nullptr ? fixtures : "../shared/fixtures") +
                            "/templates/hostile.json";

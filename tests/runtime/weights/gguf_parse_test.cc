@@ -82,7 +82,7 @@ TEST(GgufParseTest, ReadsTheWorkedExample) {
 }
 
 // The values of b end at byte 396; what follows is padding that a file may lack.
-TEST(GgufParseTest, RefusesTheWorkedExampleCutAtEveryByte) {
+TEST(GgufParseTest, D1_RefusesTheWorkedExampleCutAtEveryByte) {
   const std::string file = WorkedExample();
   for (size_t size = 0; size < 396; ++size) {
     EXPECT_THAT(ErrorOf(file.substr(0, size)), HasSubstr("f.gguf: at byte ")) << size;
@@ -92,7 +92,7 @@ TEST(GgufParseTest, RefusesTheWorkedExampleCutAtEveryByte) {
   }
 }
 
-TEST(GgufParseTest, ReadsVersionsTwoAndThreeOnly) {
+TEST(GgufParseTest, D2_ReadsVersionsTwoAndThreeOnly) {
   EXPECT_EQ(ErrorOf(GgufBuilder().Version(2).Build()), "no error");
   EXPECT_EQ(ErrorOf(GgufBuilder().Version(3).Build()), "no error");
   EXPECT_EQ(ErrorOf(GgufBuilder().Version(1).Build()),
@@ -109,7 +109,7 @@ TEST(GgufParseTest, SaysWhatStandsInPlaceOfTheMagic) {
   EXPECT_THAT(ErrorOf(std::string("\x80\x02}\n", 4)), HasSubstr("the magic is \"\\200\\002}\\n\""));
 }
 
-TEST(GgufParseTest, RefusesKeysThatCannotBeMeant) {
+TEST(GgufParseTest, D3_RefusesKeysThatCannotBeMeant) {
   EXPECT_THAT(ErrorOf(GgufBuilder().Uint32("", 1).Build()), HasSubstr("the name is empty"));
   EXPECT_THAT(ErrorOf(GgufBuilder().Uint32("a\xc0\xaf", 1).Build()), HasSubstr("is not UTF-8"));
   EXPECT_THAT(ErrorOf(GgufBuilder().Uint32(absl::string_view("a\0b", 3), 1).Build()),
@@ -119,7 +119,7 @@ TEST(GgufParseTest, RefusesKeysThatCannotBeMeant) {
               HasSubstr("a length of 65536 bytes, wanted at most 65535"));
 }
 
-TEST(GgufParseTest, AlignmentIsAPowerOfTwo) {
+TEST(GgufParseTest, D5_AlignmentIsAPowerOfTwo) {
   const std::string value(4, 'v');
   for (const uint32_t alignment : {1U, 8U, 32U, 64U, 4096U}) {
     EXPECT_EQ(ErrorOf(GgufBuilder()
@@ -162,7 +162,7 @@ std::string ErrorOfTensor(const std::vector<uint64_t>& dimensions, uint32_t type
   return ErrorOf(GgufBuilder().Tensor("w", dimensions, type, offset).Build(std::string(64, 'd')));
 }
 
-TEST(GgufParseTest, RefusesShapesThatCannotBe) {
+TEST(GgufParseTest, D4_RefusesShapesThatCannotBe) {
   EXPECT_THAT(ErrorOfTensor({1, 1, 1, 1, 1}, kF32), HasSubstr("tensor w: it has 5 dimensions"));
   EXPECT_THAT(ErrorOfTensor({uint64_t{1} << 63}, kF32), HasSubstr("dimension 0 is 92233"));
   EXPECT_THAT(ErrorOfTensor({33}, kQ4_0), HasSubstr("wanted a multiple of 32"));
@@ -175,12 +175,12 @@ TEST(GgufParseTest, RefusesShapesThatCannotBe) {
               HasSubstr("overflow"));
 }
 
-TEST(GgufParseTest, RefusesUnknownTensorTypes) {
+TEST(GgufParseTest, D4_RefusesUnknownTensorTypes) {
   EXPECT_THAT(ErrorOfTensor({1}, 4), HasSubstr("tensor w: the tensor type is 4"));
   EXPECT_THAT(ErrorOfTensor({1}, 0xffffffff), HasSubstr("the tensor type is 4294967295"));
 }
 
-TEST(GgufParseTest, TensorDataMustLieInTheFile) {
+TEST(GgufParseTest, D5_TensorDataMustLieInTheFile) {
   EXPECT_EQ(ErrorOfTensor({16}, kF32), "no error");
   EXPECT_THAT(ErrorOfTensor({17}, kF32), HasSubstr("size 68 bytes) lies beyond the end"));
   EXPECT_EQ(ErrorOfTensor({8}, kF32, 32), "no error");
@@ -190,7 +190,7 @@ TEST(GgufParseTest, TensorDataMustLieInTheFile) {
   EXPECT_THAT(ErrorOfTensor({8}, kF32, uint64_t{0} - 32), HasSubstr("beyond the end"));
 }
 
-TEST(GgufParseTest, TensorsLieInAnyOrderButNeverOverEachOther) {
+TEST(GgufParseTest, D5_TensorsLieInAnyOrderButNeverOverEachOther) {
   const std::string data(128, 'd');
   EXPECT_EQ(
       ErrorOf(
@@ -211,7 +211,7 @@ TEST(GgufParseTest, TensorsLieInAnyOrderButNeverOverEachOther) {
       HasSubstr("overlaps"));
 }
 
-TEST(GgufParseTest, RefusesTensorNamesThatCannotBeMeant) {
+TEST(GgufParseTest, D3_RefusesTensorNamesThatCannotBeMeant) {
   const auto error_of_name = [](absl::string_view name) {
     return ErrorOf(GgufBuilder().Tensor(name, {1}, kF32, 0).Build("1234"));
   };
@@ -223,7 +223,7 @@ TEST(GgufParseTest, RefusesTensorNamesThatCannotBeMeant) {
 }
 
 // Records in memory are larger than in the file, so their number has a limit of its own.
-TEST(GgufParseTest, LimitsTheNumberOfRecords) {
+TEST(GgufParseTest, D2_LimitsTheNumberOfRecords) {
   std::string keys =
       "GGUF" + Encoded<uint32_t>(3) + Encoded<uint64_t>(0) + Encoded<uint64_t>(65537);
   keys.resize(keys.size() + 65537 * 13, '\0');

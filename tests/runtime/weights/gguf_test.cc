@@ -202,7 +202,7 @@ TEST(GgufFileTest, ALaterPartOfASplitModelNamesTheFirst) {
 }
 
 // Each file is wrong by one edit; index.json says which words an error must have.
-TEST(GgufFileTest, RefusesEveryBadContainer) {
+TEST(GgufFileTest, D2_D3_D4_D5_RefusesEveryBadContainer) {
   int files = 0;
   for (const BadGguf& bad : BadGgufs()) {
     if (bad.stage != "container") {
@@ -303,7 +303,7 @@ TEST(GgufFileTest, ReadsDoubtfulValuesAsTheReferenceDoes) {
 
 // Every length is tried; each prefix is an allocation of its own, so that the address sanitizer
 // would see a single byte read past its end.
-TEST(GgufFileTest, RefusesEveryTruncation) {
+TEST(GgufFileTest, D1_RefusesEveryTruncation) {
   const Json index = Json::parse(ReadFile(Fixture("index.json")));
   for (const auto& [name, limits] : index.at("truncate").items()) {
     const std::string whole = ReadFile(Fixture(absl::StrCat("good/", name)));
@@ -321,7 +321,7 @@ TEST(GgufFileTest, RefusesEveryTruncation) {
 }
 
 // The promise is the file's size and a constant; the fixtures ask for 64 MB.
-TEST(GgufFileTest, NoFileMakesItTakeMuchMoreMemoryThanItsSize) {
+TEST(GgufFileTest, D2_NoFileMakesItTakeMuchMoreMemoryThanItsSize) {
   std::vector<std::string> paths;
   for (const BadGguf& bad : BadGgufs()) {
     paths.push_back(Fixture(absl::StrCat("bad/", bad.file)));
@@ -347,14 +347,14 @@ TEST(GgufFileTest, NoFileMakesItTakeMuchMoreMemoryThanItsSize) {
   EXPECT_LT(peak_bytes - before, int64_t{64} << 20);
 }
 
-TEST(GgufFileTest, RefusesWhatIsNoRegularFile) {
+TEST(GgufFileTest, D1_RefusesWhatIsNoRegularFile) {
   EXPECT_THAT(MessageOf(GgufFile::Open("tests/data")),
               HasSubstr("tests/data: this is a directory"));
   EXPECT_THAT(MessageOf(GgufFile::Open("/dev/zero")), HasSubstr("a device"));
   EXPECT_EQ(GgufFile::Open("no/such.gguf").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(GgufFileTest, NoticesThatAPartChangedOnDisk) {
+TEST(GgufFileTest, D10_NoticesThatAPartChangedOnDisk) {
   const std::string folder = ::testing::TempDir() + "gguf_test_changed";
   std::filesystem::remove_all(folder);
   std::filesystem::copy(Fixture("good/split3"), folder);

@@ -83,7 +83,7 @@ TEST_F(HuggingFaceCheckpointTest, ADirectoryAFileAndAnIndexAreTheSameModel) {
   }
 }
 
-TEST_F(HuggingFaceCheckpointTest, AnIndexTakesEachTensorFromItsFileOnly) {
+TEST_F(HuggingFaceCheckpointTest, D7_AnIndexTakesEachTensorFromItsFileOnly) {
   WriteTensors("a.safetensors", {{"model.embed_tokens.weight", {4, 2}}, {"x", {1}}});
   WriteTensors("b.safetensors", {{"x", {7}}});
   Write("model.safetensors.index.json",
@@ -93,14 +93,14 @@ TEST_F(HuggingFaceCheckpointTest, AnIndexTakesEachTensorFromItsFileOnly) {
   EXPECT_THAT((*checkpoint)->TensorExtents("x").value(), ElementsAre(7));
 }
 
-TEST_F(HuggingFaceCheckpointTest, AnIndexNamesNothingOutsideItsFolder) {
+TEST_F(HuggingFaceCheckpointTest, D7_AnIndexNamesNothingOutsideItsFolder) {
   for (const char* name : {"/etc/passwd", "../a.safetensors", "", "a\\\\b"}) {
     Write("model.safetensors.index.json", std::string(R"({"weight_map":{"w":")") + name + R"("}})");
     EXPECT_THAT(ErrorOf(Path()), HasSubstr("plain file name")) << name;
   }
 }
 
-TEST_F(HuggingFaceCheckpointTest, AnIndexThatPromisesTooMuchIsRefused) {
+TEST_F(HuggingFaceCheckpointTest, D7_AnIndexThatPromisesTooMuchIsRefused) {
   WriteTensors("a.safetensors", {{"model.embed_tokens.weight", {4, 2}}});
   Write("model.safetensors.index.json", R"({"weight_map":{"w":"a.safetensors"}})");
   EXPECT_THAT(ErrorOf(Path()), HasSubstr("does not hold it"));

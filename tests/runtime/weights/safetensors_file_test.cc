@@ -50,7 +50,7 @@ TEST(SafetensorsFileTest, ReadsTheWorkedExample) {
   EXPECT_EQ((*entries)[2].end, 22);
 }
 
-TEST(SafetensorsFileTest, EveryTruncationOfTheExampleIsRefused) {
+TEST(SafetensorsFileTest, D1_D6_EveryTruncationOfTheExampleIsRefused) {
   const std::vector<uint8_t> whole = FileOf(Example(), 22);
   for (size_t length = 0; length < whole.size(); ++length) {
     const std::vector<uint8_t> cut(whole.begin(), whole.begin() + static_cast<int64_t>(length));
@@ -58,7 +58,7 @@ TEST(SafetensorsFileTest, EveryTruncationOfTheExampleIsRefused) {
   }
 }
 
-TEST(SafetensorsFileTest, HolesOverlapsAndRestsAreRefused) {
+TEST(SafetensorsFileTest, D6_HolesOverlapsAndRestsAreRefused) {
   const auto one = [](const std::string& fields) { return R"({"a":{)" + fields + "}}"; };
   EXPECT_THAT(ErrorOf(FileOf(one(R"("dtype":"F32","shape":[4],"data_offsets":[4,20])"), 20)),
               HasSubstr("begins at 4"));
@@ -72,7 +72,7 @@ TEST(SafetensorsFileTest, HolesOverlapsAndRestsAreRefused) {
               HasSubstr("begins at 2"));
 }
 
-TEST(SafetensorsFileTest, HostileLengthsAreRefusedBeforeUse) {
+TEST(SafetensorsFileTest, D6_HostileLengthsAreRefusedBeforeUse) {
   EXPECT_THAT(ErrorOf(FileOf(uint64_t{1} << 63, "{}", 0)), HasSubstr("header"));
   EXPECT_THAT(ErrorOf(FileOf(3, "{}", 0)), HasSubstr("3 bytes"));
   const std::string huge = "4611686018427387904";  // 2^62; times 4 it overflows
@@ -90,7 +90,7 @@ TEST(SafetensorsFileTest, HostileLengthsAreRefusedBeforeUse) {
               HasSubstr("do not fit"));
 }
 
-TEST(SafetensorsFileTest, WhatIsNoHeaderIsRefusedByName) {
+TEST(SafetensorsFileTest, D6_WhatIsNoHeaderIsRefusedByName) {
   EXPECT_THAT(ErrorOf(FileOf("[1]", 0)), HasSubstr("begin with {"));
   EXPECT_THAT(ErrorOf(FileOf("{", 0)), HasSubstr("no JSON"));
   EXPECT_THAT(ErrorOf(FileOf("{\"\xff\":1}", 0)), HasSubstr("UTF-8"));
