@@ -30,8 +30,8 @@ std::string Shown(const nlohmann::json& value) {
 
 }  // namespace
 
-JsonConfig::JsonConfig(std::string path, std::string text)
-    : path_(std::move(path)), text_(std::move(text)) {}
+JsonConfig::JsonConfig(std::string path, std::string text, std::string prefix)
+    : path_(std::move(path)), text_(std::move(text)), prefix_(std::move(prefix)) {}
 JsonConfig::~JsonConfig() = default;
 
 absl::StatusOr<std::unique_ptr<JsonConfig>> JsonConfig::Read(const std::string& path) {
@@ -65,6 +65,32 @@ void JsonConfig::EnterIfObject(absl::string_view key) {
   }
 }
 
+std::unique_ptr<JsonConfig> JsonConfig::Inner(absl::string_view key,
+                                              const nlohmann::json& object) const {
+  std::unique_ptr<JsonConfig> inner(new JsonConfig(path_, "", absl::StrCat(prefix_, key, ".")));
+  inner->root_ = std::make_unique<nlohmann::json>(object);
+  return inner;
+}
+
+std::unique_ptr<JsonConfig> JsonConfig::Object(absl::string_view key) const {
+  const nlohmann::json* const value = Find(key);
+  return value == nullptr || !value->is_object() ? nullptr : Inner(key, *value);
+}
+
+std::vector<std::pair<std::string, std::unique_ptr<JsonConfig>>> JsonConfig::Objects(
+    absl::string_view key) const {
+  std::vector<std::pair<std::string, std::unique_ptr<JsonConfig>>> objects;
+  const nlohmann::json* const value = Find(key);
+  if (value != nullptr && value->is_object()) {
+    for (const auto& [name, member] : value->items()) {
+      if (member.is_object()) {
+        objects.emplace_back(name, Inner(absl::StrCat(key, ".", name), member));
+      }
+    }
+  }
+  return objects;
+}
+
 const nlohmann::json* JsonConfig::Find(absl::string_view key) const {
   const nlohmann::json* value = root_.get();
   for (const absl::string_view name : absl::StrSplit(key, '.')) {
@@ -85,13 +111,13 @@ bool JsonConfig::Has(absl::string_view key) const { return Find(key) != nullptr;
 absl::StatusOr<const nlohmann::json*> JsonConfig::Get(absl::string_view key) const {
   const nlohmann::json* const value = Find(key);
   if (value == nullptr) {
-    return absl::NotFoundError(absl::StrCat(path_, ": key ", key, " is missing"));
+    return absl::NotFoundError(absl::StrCat(path_, ": key ", prefix_, key, " is missing"));
   }
   return value;
 }
 
 absl::Status JsonConfig::Error(absl::string_view key, absl::string_view text) const {
-  return absl::InvalidArgumentError(absl::StrCat(path_, ": key ", key, " ", text));
+  return absl::InvalidArgumentError(absl::StrCat(path_, ": key ", prefix_, key, " ", text));
 }
 
 absl::Status JsonConfig::TypeError(absl::string_view key, const nlohmann::json& value,
@@ -192,6 +218,19 @@ absl::StatusOr<int64_t> JsonConfig::ArrayLength(absl::string_view key) const {
   ASSIGN_OR_RETURN(const nlohmann::json* const value, Get(key));
   return value->is_array() ? absl::StatusOr<int64_t>(static_cast<int64_t>(value->size()))
                            : TypeError(key, *value, "a list");
+}
+
+absl::StatusOr<int64_t> JsonConfig::IntegerOr(absl::string_view key, int64_t fallback) const {
+  return Has(key) ? Integer(key) : fallback;
+}
+
+absl::StatusOr<bool> JsonConfig::BoolOr(absl::string_view key, bool fallback) const {
+  return Has(key) ? Bool(key) : fallback;
+}
+
+absl::StatusOr<std::string> JsonConfig::StringOr(absl::string_view key,
+                                                 absl::string_view fallback) const {
+  return Has(key) ? String(key) : std::string(fallback);
 }
 
 }  // namespace trireme::weights

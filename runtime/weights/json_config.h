@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,6 +34,13 @@ class JsonConfig {
   // Reads further keys inside the object of this key, where there is one ("text_config").
   void EnterIfObject(absl::string_view key);
 
+  // The object of this key as settings of their own, whose errors name the whole key; null where
+  // there is none.
+  std::unique_ptr<JsonConfig> Object(absl::string_view key) const;
+  // The members of that object which are objects, by name; a name may hold dots.
+  std::vector<std::pair<std::string, std::unique_ptr<JsonConfig>>> Objects(
+      absl::string_view key) const;
+
   bool Has(absl::string_view key) const;
   absl::StatusOr<int64_t> Integer(absl::string_view key) const;
   absl::StatusOr<double> Float(absl::string_view key) const;
@@ -44,11 +52,17 @@ class JsonConfig {
   absl::StatusOr<std::vector<std::string>> Strings(absl::string_view key) const;
   absl::StatusOr<int64_t> ArrayLength(absl::string_view key) const;
 
+  // `fallback` where the key is absent.
+  absl::StatusOr<int64_t> IntegerOr(absl::string_view key, int64_t fallback) const;
+  absl::StatusOr<bool> BoolOr(absl::string_view key, bool fallback) const;
+  absl::StatusOr<std::string> StringOr(absl::string_view key, absl::string_view fallback) const;
+
   absl::Status Error(absl::string_view key, absl::string_view text) const;
 
  private:
-  JsonConfig(std::string path, std::string text);
+  JsonConfig(std::string path, std::string text, std::string prefix = "");
 
+  std::unique_ptr<JsonConfig> Inner(absl::string_view key, const nlohmann::json& object) const;
   const nlohmann::json* Find(absl::string_view key) const;  // null when absent or null
   absl::StatusOr<const nlohmann::json*> Get(absl::string_view key) const;
   absl::Status TypeError(absl::string_view key, const nlohmann::json& value,
@@ -57,6 +71,7 @@ class JsonConfig {
 
   const std::string path_;
   const std::string text_;
+  const std::string prefix_;  // of keys in errors: empty, or ends in a dot
   std::unique_ptr<nlohmann::json> root_;
 };
 

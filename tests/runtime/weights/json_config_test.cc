@@ -32,6 +32,20 @@ TEST(JsonConfigTest, KeysReachIntoObjectsAndNullIsAbsent) {
   EXPECT_TRUE(absl::IsNotFound(config->Integer("n").status()));
 }
 
+TEST(JsonConfigTest, AnInnerObjectKeepsItsWholeKeyInErrors) {
+  const auto config = ConfigOf(R"({"a":{"x.*":{"n":1},"y":2,"z":{"n":"text"}}})");
+  EXPECT_EQ(config->Object("b"), nullptr);
+  EXPECT_EQ(config->Object("a")->Object("y"), nullptr);
+  EXPECT_EQ(*config->Object("a")->IntegerOr("y", 5), 2);
+  EXPECT_EQ(*config->Object("a")->IntegerOr("w", 5), 5);
+  const auto members = config->Objects("a");
+  ASSERT_EQ(members.size(), 2u);
+  EXPECT_EQ(members[0].first, "x.*");
+  EXPECT_EQ(*members[0].second->Integer("n"), 1);
+  EXPECT_THAT(std::string(members[1].second->Integer("n").status().message()),
+              HasSubstr("config.json: key a.z.n is"));
+}
+
 TEST(JsonConfigTest, ListsAndWhatCountsAsOne) {
   const auto config = ConfigOf(R"({"i":[1,true],"one":5,"f":[1,2.5],"s":["a","b"]})");
   EXPECT_THAT(*config->Integers("i"), ElementsAre(1, 1));
