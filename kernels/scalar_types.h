@@ -1,7 +1,7 @@
-// Half (IEEE binary16) and bfloat16 from and to float, and the scales of the FP4 formats, in
-// software and exact: subnormals, infinities and NaN included. NaN stays NaN and becomes quiet, as
-// the processors' own conversions do. Rounding is to nearest even. Plain values travel as their
-// bits in uint16_t.
+// Half (IEEE binary16) and bfloat16 from and to float, the scales of the FP4 formats and
+// FP8, in software and exact: subnormals, infinities and NaN included. NaN stays NaN and becomes
+// quiet, as the processors' own conversions do. Rounding is to nearest even. Plain values travel as
+// their bits in uint16_t.
 #ifndef TRIREME_KERNELS_SCALAR_TYPES_H_
 #define TRIREME_KERNELS_SCALAR_TYPES_H_
 
@@ -70,6 +70,17 @@ inline float HalfOfE4M3(uint8_t code) {
   return code < 8 ? static_cast<float>(code) * 0x1p-10F
                   : std::bit_cast<float>((static_cast<uint32_t>(code) << 20) + (119U << 23));
 }
+
+// Numbers of 8 bits: 1 sign, 4 or 5 of exponent, the rest of mantissa. E4M3 (the "FN" variety) has
+// no infinities and one NaN of each sign; E5M2 is the upper byte of a half.
+inline float E4M3ToFloat(uint8_t code) {
+  const auto magnitude = static_cast<uint8_t>(code & 0x7F);
+  const float value =
+      magnitude == 0x7F ? std::bit_cast<float>(0x7FC00000U) : 2 * HalfOfE4M3(magnitude);
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | static_cast<uint32_t>(code & 0x80)
+                                                                   << 24);
+}
+inline float E5M2ToFloat(uint8_t code) { return HalfToFloat(static_cast<uint16_t>(code << 8)); }
 
 }  // namespace trireme::kernels
 

@@ -278,6 +278,34 @@ absl::StatusOr<ModelSpec> Glm4MoeSpec(const FamilySource& source) {
 
 // Sinks, alternating windows, biases everywhere, a clamped gate; the experts of safetensors files
 // lie transposed, gate and up in alternating columns.
+// Gate and up rows of an expert alternate. Plain tensors are [experts, inputs, outputs], those in
+// MXFP4 [experts, outputs, inputs].
+void PutGptOssExperts(const FamilySource& source, const ExpertsSpec& experts, ModelSpec* model) {
+  const int64_t width = experts.hidden_dim;
+  const int64_t dim = model->model_dim;
+  const bool is_packed = source.keys.metadata()
+                             .TensorExtents("model.layers.0.mlp.experts.gate_up_proj_blocks")
+                             .has_value();
+  const auto matrices = [&](const char* name, int64_t outputs, int64_t inputs) {
+    TensorSource stacked = is_packed ? Stacked(name, {experts.count, outputs, inputs}, 0, outputs)
+                                     : Stacked(name, {experts.count, inputs, outputs}, 0, inputs);
+    stacked.is_transposed = !is_packed;
+    return stacked;
+  };
+  TensorSource gate = matrices("model.layers.*.mlp.experts.gate_up_proj", 2 * width, dim);
+  gate.row_step = 2;
+  TensorSource gate_bias =
+      Stacked("model.layers.*.mlp.experts.gate_up_proj_bias", {experts.count, 2 * width}, 0, 0);
+  gate_bias.row_step = 2;
+  model->source(Role::kExpertGate) = gate;
+  model->source(Role::kExpertGateBias) = gate_bias;
+  gate.first_row = 1;
+  gate_bias.first_row = 1;
+  model->source(Role::kExpertUp) = std::move(gate);
+  model->source(Role::kExpertUpBias) = std::move(gate_bias);
+  model->source(Role::kExpertDown) = matrices("model.layers.*.mlp.experts.down_proj", dim, width);
+}
+
 absl::StatusOr<ModelSpec> GptOssSpec(const FamilySource& source) {
   ASSIGN_OR_RETURN(ModelSpec model, BeginSpec(source));
   RETURN_IF_ERROR(AddAttention(source, &model));
@@ -309,24 +337,7 @@ absl::StatusOr<ModelSpec> GptOssSpec(const FamilySource& source) {
   PutExperts(
       experts, [](int64_t) { return true; }, &model);
   if (!source.is_gguf()) {
-    const int64_t width = experts.hidden_dim;
-    const int64_t dim = model.model_dim;
-    TensorSource gate_up =
-        Stacked("model.layers.*.mlp.experts.gate_up_proj", {experts.count, dim, 2 * width}, 0, dim);
-    gate_up.is_transposed = true;
-    gate_up.row_step = 2;
-    model.source(Role::kExpertGate) = gate_up;
-    model.source(Role::kExpertGateBias) =
-        Stacked("model.layers.*.mlp.experts.gate_up_proj_bias", {experts.count, 2 * width}, 0, 0);
-    model.source(Role::kExpertGateBias).row_step = 2;
-    model.source(Role::kExpertUpBias) = model.source(Role::kExpertGateBias);
-    model.source(Role::kExpertUpBias).first_row = 1;
-    gate_up.first_row = 1;
-    model.source(Role::kExpertUp) = gate_up;
-    TensorSource down =
-        Stacked("model.layers.*.mlp.experts.down_proj", {experts.count, width, dim}, 0, width);
-    down.is_transposed = true;
-    model.source(Role::kExpertDown) = down;
+    PutGptOssExperts(source, experts, &model);
   }
   return model;
 }

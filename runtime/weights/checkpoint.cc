@@ -71,8 +71,42 @@ absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::Open(const std::string& 
   return checkpoint;
 }
 
+double StoredTensor::StoredBytesOf(int64_t values) const {
+  const double bytes = quantized != nullptr ? static_cast<double>(quantized->stored_bytes())
+                                            : static_cast<double>(row_bytes * rows);
+  return bytes / static_cast<double>(rows * columns) * static_cast<double>(values);
+}
+
+absl::Status StoredTensor::Decode(int64_t row, topology::Range column_range, float* values) const {
+  if (quantized != nullptr) {
+    return quantized->Decode({row, row + 1}, column_range, values);
+  }
+  kernels::DecodeRow(format, data + row * row_bytes, column_range.begin, column_range.size(),
+                     values);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> Checkpoint::Quantized(
+    absl::string_view /*name*/, const std::optional<MatrixExtents>& /*wanted*/) const {
+  return nullptr;
+}
+
 absl::StatusOr<StoredTensor> Checkpoint::Tensor(absl::string_view tensor_name,
                                                 absl::Span<const int64_t> extents) const {
+  if (extents.size() > 1) {
+    MatrixExtents wanted{.rows = 1, .columns = extents.back()};
+    for (const int64_t extent : extents.first(extents.size() - 1)) {
+      wanted.rows *= extent;
+    }
+    ASSIGN_OR_RETURN(std::shared_ptr<const QuantizedMatrix> matrix, Quantized(tensor_name, wanted));
+    if (matrix != nullptr) {
+      return StoredTensor{.name = std::string(tensor_name),
+                          .format = kernels::WeightFormat::kF32,
+                          .rows = wanted.rows,
+                          .columns = wanted.columns,
+                          .quantized = std::move(matrix)};
+    }
+  }
   const std::optional<FoundTensor> tensor = Find(tensor_name);
   if (!tensor.has_value()) {
     return absl::NotFoundError(absl::StrCat(name(), ": tensor ", PrintableName(tensor_name),
@@ -151,6 +185,10 @@ uint64_t Checkpoint::FingerprintValue() const {
 
 std::optional<std::vector<int64_t>> Checkpoint::TensorExtents(absl::string_view tensor_name) const {
   const std::optional<FoundTensor> tensor = Find(tensor_name);
+  const auto matrix = Quantized(tensor_name, std::nullopt);
+  if (matrix.ok() && *matrix != nullptr) {
+    return std::vector<int64_t>{(*matrix)->extents().rows, (*matrix)->extents().columns};
+  }
   return tensor.has_value() ? std::optional(tensor->extents) : std::nullopt;
 }
 

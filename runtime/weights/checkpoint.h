@@ -20,10 +20,13 @@
 #include "runtime/spec/model_spec.h"
 #include "runtime/weights/gguf.h"
 #include "runtime/weights/json_config.h"
+#include "runtime/weights/quantized/quantized_matrix.h"
+#include "topology/partition.h"
 
 namespace trireme::weights {
 
-// A matrix or vector in storage, rows of whole storage blocks one after another.
+// A matrix or vector in storage: rows of whole storage blocks one after another, or a matrix of a
+// quantised checkpoint, which has no rows of its own.
 struct StoredTensor {
   std::string name;
   kernels::WeightFormat format = kernels::WeightFormat::kF32;
@@ -31,6 +34,13 @@ struct StoredTensor {
   int64_t columns = 0;
   int64_t row_bytes = 0;
   const std::byte* data = nullptr;  // mapped; valid while the checkpoint lives; any alignment
+  // In the place of data and row_bytes; valid while the checkpoint lives.
+  std::shared_ptr<const QuantizedMatrix> quantized;
+
+  double StoredBytesOf(int64_t values) const;
+
+  // Columns of one row as float32. InvalidArgument names a tensor that holds what is no number.
+  absl::Status Decode(int64_t row, topology::Range column_range, float* values) const;
 };
 
 // Immutable; threads may read it at any time.
@@ -61,6 +71,18 @@ class Checkpoint : public spec::Metadata {
   absl::StatusOr<StoredTensor> Tensor(absl::string_view name, int64_t rows, int64_t columns) const {
     return Tensor(name, {rows, columns});
   }
+
+  // The matrix that a quantised checkpoint stores in the place of this tensor, whose extents are
+  // `wanted` where they are known; null where the tensor is stored plainly. InvalidArgument names
+  // the tensor which contradicts the others.
+  virtual absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> Quantized(
+      absl::string_view name, const std::optional<MatrixExtents>& wanted) const;
+
+  // The names of the plain model for all matrices that are stored quantised, in file order.
+  virtual std::vector<std::string> QuantizedNames() const { return {}; }
+
+  // True for a tensor that changes no result of this build (a scale of activations).
+  virtual bool IsAdvisory(absl::string_view /*name*/) const { return false; }
 
   // Names of tensors in the file which are not among `used`, in file order.
   std::vector<std::string> UnusedTensors(absl::Span<const std::string> used) const;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,14 @@ namespace {
 constexpr int64_t kIndexBytesMax = int64_t{256} << 20;
 constexpr char kIndexName[] = "model.safetensors.index.json";
 constexpr char kWeightsName[] = "model.safetensors";
+// Scales of quantised activations and caches, which this build keeps as they are.
+constexpr const char* kAdvisorySuffixes[] = {
+    ".input_scale",      ".input_global_scale",
+    ".input_zero_point", ".output_scale",
+    ".q_scale",          ".k_scale",
+    ".v_scale",          ".kv_scale",
+    ".prob_scale",
+};
 
 bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
@@ -93,14 +102,10 @@ absl::StatusOr<std::unique_ptr<Checkpoint>> HuggingFaceCheckpoint::Open(const st
 
 absl::Status HuggingFaceCheckpoint::ReadConfigs() {
   ASSIGN_OR_RETURN(config_, JsonConfig::Read(absl::StrCat(directory_, "/config.json")));
-  // Its tensors are no plain matrices, and reading them as such gives garbage or a riddle.
-  if (config_->Has("quantization_config")) {
-    const absl::StatusOr<std::string> method = config_->String("quantization_config.quant_method");
-    return config_->Error(
-        "quantization_config",
-        absl::StrCat("is of the method ", method.ok() ? PrintableName(*method) : "(none named)",
-                     "; quantised safetensors are not in this version, which reads F32, F16 and "
-                     "BF16: take the unquantised checkpoint, or a GGUF file of the model"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<JsonConfig> quantization,
+                   FindQuantizationConfig(directory_, *config_));
+  if (quantization != nullptr) {
+    ASSIGN_OR_RETURN(quantization_, MethodOf(*quantization));
   }
   config_->EnterIfObject("text_config");
   const std::string generation = absl::StrCat(directory_, "/generation_config.json");
@@ -193,6 +198,63 @@ std::optional<Checkpoint::FoundTensor> HuggingFaceCheckpoint::Find(
                      .format = entry.dtype->format,
                      .extents = entry.shape,
                      .bytes = file.Data(entry)};
+}
+
+std::optional<StoredPart> HuggingFaceCheckpoint::FindPart(absl::string_view part_name) const {
+  const std::optional<FoundTensor> tensor = Find(part_name);
+  if (!tensor.has_value()) {
+    return std::nullopt;
+  }
+  return StoredPart{.name = std::string(part_name),
+                    .dtype = tensor->type_name,
+                    .extents = tensor->extents,
+                    .bytes = tensor->bytes};
+}
+
+absl::Status HuggingFaceCheckpoint::PartError(absl::string_view part_name,
+                                              absl::string_view text) const {
+  const auto found = tensors_.find(part_name);
+  return absl::InvalidArgumentError(
+      absl::StrCat(found == tensors_.end() ? path_ : files_[found->second.file_index]->path(),
+                   ": tensor ", PrintableName(part_name), " ", text));
+}
+
+absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> HuggingFaceCheckpoint::Quantized(
+    absl::string_view tensor_name, const std::optional<MatrixExtents>& wanted) const {
+  if (quantization_ == nullptr) {
+    return nullptr;
+  }
+  absl::string_view module = tensor_name;
+  absl::ConsumeSuffix(&module, ".weight");
+  return quantization_->Read(ModuleTensors(*this, std::string(module)), wanted);
+}
+
+std::vector<std::string> HuggingFaceCheckpoint::QuantizedNames() const {
+  std::vector<std::string> names;
+  for (const auto& [tensor, place] : tensors_) {
+    absl::string_view stem = tensor;
+    if (absl::ConsumeSuffix(&stem, "_blocks")) {
+      names.emplace_back(stem);
+    } else if (absl::ConsumeSuffix(&stem, ".qweight") ||
+               absl::ConsumeSuffix(&stem, ".weight_packed") ||
+               absl::ConsumeSuffix(&stem, ".weight")) {
+      names.push_back(absl::StrCat(stem, ".weight"));
+    }
+  }
+  const auto is_plain = [this](const std::string& name) {
+    const auto matrix = Quantized(name, std::nullopt);
+    return matrix.ok() && *matrix == nullptr;
+  };
+  names.erase(std::remove_if(names.begin(), names.end(), is_plain), names.end());
+  return names;
+}
+
+bool HuggingFaceCheckpoint::IsAdvisory(absl::string_view tensor_name) const {
+  if (quantization_ == nullptr) {
+    return false;
+  }
+  return std::any_of(std::begin(kAdvisorySuffixes), std::end(kAdvisorySuffixes),
+                     [&](const char* suffix) { return absl::EndsWith(tensor_name, suffix); });
 }
 
 std::vector<absl::string_view> HuggingFaceCheckpoint::TensorNames() const {

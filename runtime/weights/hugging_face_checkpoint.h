@@ -1,6 +1,7 @@
 // A checkpoint in the Hugging Face layout: a directory with config.json, perhaps
 // generation_config.json, and model.safetensors or several files with
-// model.safetensors.index.json. Only the files that tensors lie in are mapped.
+// model.safetensors.index.json. Only the files that tensors lie in are mapped. Its matrices may be
+// quantised by one of the methods of quantized/method.h.
 #ifndef TRIREME_RUNTIME_WEIGHTS_HUGGING_FACE_CHECKPOINT_H_
 #define TRIREME_RUNTIME_WEIGHTS_HUGGING_FACE_CHECKPOINT_H_
 
@@ -12,11 +13,12 @@
 
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/json_config.h"
+#include "runtime/weights/quantized/method.h"
 #include "runtime/weights/safetensors_file.h"
 
 namespace trireme::weights {
 
-class HuggingFaceCheckpoint final : public Checkpoint {
+class HuggingFaceCheckpoint final : public Checkpoint, private PartSource {
  public:
   // The container alone; Checkpoint::Open reads the spec. `path` is the directory, one safetensors
   // file in it, or the index.
@@ -26,6 +28,10 @@ class HuggingFaceCheckpoint final : public Checkpoint {
   const std::string& directory() const { return directory_; }
   const JsonConfig* generation_config() const override { return generation_.get(); }
   absl::Status CheckUnchanged() const override;
+  absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> Quantized(
+      absl::string_view tensor_name, const std::optional<MatrixExtents>& wanted) const override;
+  std::vector<std::string> QuantizedNames() const override;
+  bool IsAdvisory(absl::string_view tensor_name) const override;
 
   spec::Container container() const override { return spec::Container::kHuggingFace; }
   bool Has(absl::string_view key) const override { return config_->Has(key); }
@@ -65,6 +71,9 @@ class HuggingFaceCheckpoint final : public Checkpoint {
   HuggingFaceCheckpoint(std::string path, std::string directory)
       : path_(std::move(path)), directory_(std::move(directory)) {}
 
+  std::optional<StoredPart> FindPart(absl::string_view part_name) const override;
+  absl::Status PartError(absl::string_view part_name, absl::string_view text) const override;
+
   absl::Status ReadConfigs();
   absl::Status ReadIndex(const std::string& path);
   // Adds the file's tensors for which `is_wanted` holds.
@@ -75,6 +84,7 @@ class HuggingFaceCheckpoint final : public Checkpoint {
   const std::string directory_;
   std::unique_ptr<JsonConfig> config_;
   std::unique_ptr<JsonConfig> generation_;
+  std::unique_ptr<Method> quantization_;  // null: all tensors are plain
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, Place, std::less<>> tensors_;  // by the name of a text-only checkpoint
 };

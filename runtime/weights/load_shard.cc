@@ -6,16 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "kernels/cpu/thread_pool.h"
-#include "kernels/formats/decode.h"
 #include "kernels/kernel_table.h"
 #include "runtime/base/check.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/device/buffer.h"
 #include "runtime/spec/tensor_roles.h"
+#include "runtime/weights/quantized/storage_blocks.h"
 
 namespace trireme::weights {
 namespace {
@@ -46,84 +47,132 @@ std::vector<Task> TasksOf(const ShardPlan& plan) {
   return tasks;
 }
 
-// Rows of a slice one after another, as the packer wants them. Elements of float formats are moved
-// as they are, the others are decoded.
-class GatheredRows {
- public:
-  GatheredRows(const PlannedTensor& tensor, const PlannedSlice& slice) {
-    const StoredTensor& stored = tensor.stored;
-    const kernels::SliceShape& shape = slice.shape;
-    const kernels::WeightFormatInfo& info = kernels::InfoOf(stored.format);
-    const bool moves = !slice.is_decoded && info.storage_values == 1;
-    const int64_t element_bytes = moves ? info.storage_bytes : static_cast<int64_t>(sizeof(float));
-    row_bytes_ = shape.columns * element_bytes;
-    bytes_.resize(static_cast<size_t>(shape.rows * row_bytes_));
-    std::vector<float> decoded(moves ? 0 : static_cast<size_t>(stored.columns));
-    const auto element_of = [&](const std::byte* row, int64_t column) {
-      return moves ? row + column * element_bytes
-                   : reinterpret_cast<const std::byte*>(decoded.data() + column);
-    };
-    const int64_t runs = tensor.is_transposed ? shape.columns : shape.rows;
-    for (int64_t i = 0; i < runs; ++i) {
-      const int64_t stored_row =
-          tensor.first_row +
-          (tensor.is_transposed ? shape.first_column + i : (slice.first_row + i) * tensor.row_step);
-      const std::byte* const row = stored.data + stored_row * stored.row_bytes;
-      if (!moves) {
-        kernels::DecodeRow(stored.format, row, 0, stored.columns, decoded.data());
-      }
-      for (int64_t k = 0; tensor.is_transposed && k < shape.rows; ++k) {
-        const int64_t column = tensor.first_column + (slice.first_row + k) * tensor.row_step;
-        std::memcpy(bytes_.data() + k * row_bytes_ + i * element_bytes, element_of(row, column),
-                    static_cast<size_t>(element_bytes));
-      }
-      if (!tensor.is_transposed) {
-        std::memcpy(bytes_.data() + i * row_bytes_, element_of(row, shape.first_column),
-                    static_cast<size_t>(row_bytes_));
-      }
-    }
-  }
-
-  const std::byte* data() const { return bytes_.data(); }
-  int64_t row_bytes() const { return row_bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
-  int64_t row_bytes_ = 0;
-};
-
-void PackSlice(const PlannedTensor& tensor, const PlannedSlice& slice,
-               const kernels::KernelTable& table, std::byte* arena) {
-  const StoredTensor& stored = tensor.stored;
-  kernels::PackArgs args{
-      .shape = slice.shape,
-      .source =
-          stored.data + (tensor.first_row + slice.first_row * tensor.row_step) * stored.row_bytes,
-      .source_row_bytes = tensor.row_step * stored.row_bytes,
-      .packed = arena + slice.arena_offset};
-  if (!slice.is_decoded && !tensor.is_transposed) {
-    table.pack(args);
-    return;
-  }
-  const GatheredRows rows(tensor, slice);
-  args.shape.first_column = 0;
-  args.source = rows.data();
-  args.source_row_bytes = rows.row_bytes();
-  table.pack(args);
+// Of the storage block that holds the slice's first column.
+int64_t FirstStoredColumn(const kernels::SliceShape& shape) {
+  const int64_t values = kernels::InfoOf(shape.format).storage_values;
+  return shape.first_column / values * values;
 }
 
-void FillVector(const PlannedTensor& tensor, const PlannedSlice& slice, std::byte* arena) {
+// Rows of a slice one after another, as the packer wants them.
+struct GatheredRows {
+  std::vector<std::byte> bytes;
+  int64_t row_bytes = 0;
+};
+
+// Elements of float formats are moved as they are, the others are decoded.
+absl::StatusOr<GatheredRows> GatherRows(const PlannedTensor& tensor, const PlannedSlice& slice) {
+  const StoredTensor& stored = tensor.stored;
+  const kernels::SliceShape& shape = slice.shape;
+  const kernels::WeightFormatInfo& info = kernels::InfoOf(stored.format);
+  const bool moves = !slice.is_decoded && info.storage_values == 1 && stored.quantized == nullptr;
+  const int64_t element_bytes = moves ? info.storage_bytes : static_cast<int64_t>(sizeof(float));
+  GatheredRows gathered;
+  gathered.row_bytes = shape.columns * element_bytes;
+  gathered.bytes.resize(static_cast<size_t>(shape.rows * gathered.row_bytes));
+  std::vector<float> decoded(moves ? 0 : static_cast<size_t>(stored.columns));
+  const auto element_of = [&](const std::byte* row, int64_t column) {
+    return moves ? row + column * element_bytes
+                 : reinterpret_cast<const std::byte*>(decoded.data() + column);
+  };
+  const int64_t runs = tensor.is_transposed ? shape.columns : shape.rows;
+  for (int64_t i = 0; i < runs; ++i) {
+    const int64_t stored_row =
+        tensor.first_row +
+        (tensor.is_transposed ? shape.first_column + i : (slice.first_row + i) * tensor.row_step);
+    const std::byte* const row = moves ? stored.data + stored_row * stored.row_bytes : nullptr;
+    if (!moves) {
+      RETURN_IF_ERROR(stored.Decode(stored_row, {0, stored.columns}, decoded.data()));
+    }
+    for (int64_t k = 0; tensor.is_transposed && k < shape.rows; ++k) {
+      const int64_t column = tensor.first_column + (slice.first_row + k) * tensor.row_step;
+      std::memcpy(gathered.bytes.data() + k * gathered.row_bytes + i * element_bytes,
+                  element_of(row, column), static_cast<size_t>(element_bytes));
+    }
+    if (!tensor.is_transposed) {
+      std::memcpy(gathered.bytes.data() + i * gathered.row_bytes,
+                  element_of(row, shape.first_column), static_cast<size_t>(gathered.row_bytes));
+    }
+  }
+  return gathered;
+}
+
+// Rows of a quantised checkpoint's matrix as storage blocks of the slice's format, from the block
+// on in which the slice begins.
+absl::StatusOr<GatheredRows> StoreRows(const PlannedTensor& tensor, const PlannedSlice& slice) {
+  const kernels::SliceShape& shape = slice.shape;
+  const QuantizedMatrix& matrix = *tensor.stored.quantized;
+  const topology::Range columns = {FirstStoredColumn(shape), shape.first_column + shape.columns};
+  GatheredRows rows;
+  rows.row_bytes = BlockBytes(shape.format, columns.size());
+  rows.bytes.resize(static_cast<size_t>(shape.rows * rows.row_bytes));
+  const int64_t first_row = tensor.first_row + slice.first_row * tensor.row_step;
+  if (tensor.row_step == 1) {
+    RETURN_IF_ERROR(matrix.Store(shape.format, {first_row, first_row + shape.rows}, columns,
+                                 rows.bytes.data()));
+    return rows;
+  }
+  for (int64_t i = 0; i < shape.rows; ++i) {
+    const int64_t row = first_row + i * tensor.row_step;
+    RETURN_IF_ERROR(matrix.Store(shape.format, {row, row + 1}, columns,
+                                 rows.bytes.data() + i * rows.row_bytes));
+  }
+  return rows;
+}
+
+absl::Status PackSlice(const PlannedTensor& tensor, const PlannedSlice& slice,
+                       const kernels::KernelTable& table, std::byte* arena) {
+  const StoredTensor& stored = tensor.stored;
+  kernels::PackArgs args{.shape = slice.shape, .packed = arena + slice.arena_offset};
+  const bool is_quantized = stored.quantized != nullptr;
+  if (!is_quantized && !slice.is_decoded && !tensor.is_transposed) {
+    args.source =
+        stored.data + (tensor.first_row + slice.first_row * tensor.row_step) * stored.row_bytes;
+    args.source_row_bytes = tensor.row_step * stored.row_bytes;
+    table.pack(args);
+    return absl::OkStatus();
+  }
+  const bool has_blocks = is_quantized && !tensor.is_transposed;
+  ASSIGN_OR_RETURN(const GatheredRows rows,
+                   has_blocks ? StoreRows(tensor, slice) : GatherRows(tensor, slice));
+  args.shape.first_column =
+      has_blocks ? slice.shape.first_column - FirstStoredColumn(slice.shape) : 0;
+  args.source = rows.bytes.data();
+  args.source_row_bytes = rows.row_bytes;
+  table.pack(args);
+  return absl::OkStatus();
+}
+
+absl::Status FillVector(const PlannedTensor& tensor, const PlannedSlice& slice, std::byte* arena) {
   const StoredTensor& stored = tensor.stored;
   std::vector<float> values(static_cast<size_t>(stored.columns));
-  kernels::DecodeRow(stored.format, stored.data + tensor.first_row * stored.row_bytes, 0,
-                     stored.columns, values.data());
+  RETURN_IF_ERROR(stored.Decode(tensor.first_row, {0, stored.columns}, values.data()));
   float* const target = reinterpret_cast<float*>(arena + slice.arena_offset);
   for (int64_t i = 0; i < slice.shape.rows; ++i) {
     target[i] =
         values[static_cast<size_t>(tensor.first_column + (slice.first_row + i) * tensor.row_step)] +
         tensor.value_offset;
   }
+  return absl::OkStatus();
 }
+
+// The first error of several threads.
+class FirstError {
+ public:
+  void Update(absl::Status status) {
+    MutexLock lock(&mutex_);
+    if (status_.ok()) {
+      status_ = std::move(status);
+    }
+  }
+  absl::Status status() {
+    MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
 
 class ProgressCounter {
  public:
@@ -199,18 +248,20 @@ absl::StatusOr<Shard> LoadShard(const Checkpoint& checkpoint, const ShardPlan& p
     total_bytes += task.slice->arena_bytes;
   }
   ProgressCounter counter(total_bytes, progress);
+  FirstError error;
   kernels::cpu::ThreadPool pool(threads);
-  pool.ParallelFor(static_cast<int64_t>(tasks.size()),
-                   [&](int64_t task_index, int /*worker_index*/) {
-                     const Task& task = tasks[task_index];
-                     if (task.tensor->is_vector) {
-                       FillVector(*task.tensor, *task.slice, shard.arena.data());
-                     } else {
-                       PackSlice(*task.tensor, *task.slice, table, shard.arena.data());
-                     }
-                     counter.Add(task.slice->arena_bytes);
-                   });
+  pool.ParallelFor(
+      static_cast<int64_t>(tasks.size()), [&](int64_t task_index, int /*worker_index*/) {
+        const Task& task = tasks[task_index];
+        std::byte* const arena = shard.arena.data();
+        error.Update(task.tensor->is_vector ? FillVector(*task.tensor, *task.slice, arena)
+                                            : PackSlice(*task.tensor, *task.slice, table, arena));
+        counter.Add(task.slice->arena_bytes);
+      });
   RETURN_IF_ERROR(checkpoint.CheckUnchanged());
+  if (const absl::Status status = error.status(); !status.ok()) {
+    return absl::DataLossError(status.message());  // the file is at fault, not an argument
+  }
   for (const PlannedTensor& tensor : plan.tensors) {
     Place(tensor, checkpoint.model_spec().model_dim, &shard);
   }

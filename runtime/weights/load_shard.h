@@ -18,7 +18,8 @@ namespace trireme::weights {
 using LoadProgress = std::function<void(int64_t done_bytes, int64_t total_bytes)>;
 
 // ResourceExhausted when the arena does not fit, FailedPrecondition when the file changed
-// meanwhile. `threads` >= 1 pack at a time. The checkpoint may be closed afterwards.
+// meanwhile, DataLoss when a quantised tensor holds what is no number. `threads` >= 1 pack at a
+// time. The checkpoint may be closed afterwards.
 absl::StatusOr<Shard> LoadShard(const Checkpoint& checkpoint, const ShardPlan& plan,
                                 const kernels::KernelTable& table, int threads,
                                 const LoadProgress& progress);

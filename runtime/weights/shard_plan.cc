@@ -198,10 +198,7 @@ class Planner {
     const spec::TensorSource& source = model_.source(tied ? spec::Role::kEmbedding : role.role);
     const std::string name = spec::TensorName(source, layer, index);
     ASSIGN_OR_RETURN(StoredTensor stored,
-                     checkpoint_.Tensor(name, spec::StoredExtents(role, model_, layer_spec)));
-    if (used_.empty() || used_.back() != name) {
-      used_.push_back(name);
-    }
+                     FindStored(name, spec::StoredExtents(role, model_, layer_spec)));
     const LayerCut cut(plan_.part, layer_spec);
     if (!Holds(role.place, layer, plan_.part) || !cut.Indices(role).contains(index)) {
       return absl::OkStatus();
@@ -225,6 +222,7 @@ class Planner {
     if (role.is_norm_gain) {
       tensor.value_offset = static_cast<float>(model_.norm_gain_offset);
     }
+    RETURN_IF_ERROR(ChooseFormat(&stored));
     CheckInside(stored, tensor, rows, columns);
     tensor.stored = std::move(stored);
     if (tied && plan_.part.first_stage) {
@@ -234,6 +232,35 @@ class Planner {
       AddSlices(role, cut.Rectangles(role, rows, columns), layer_spec.attention, &tensor);
     }
     plan_.tensors.push_back(std::move(tensor));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<StoredTensor> FindStored(const std::string& name,
+                                          const std::vector<int64_t>& extents) {
+    if (last_.name == name && last_extents_ == extents) {  // the next expert of the same tensor
+      return last_;
+    }
+    ASSIGN_OR_RETURN(last_, checkpoint_.Tensor(name, extents));
+    last_extents_ = extents;
+    if (last_.quantized != nullptr) {
+      const std::vector<std::string>& parts = last_.quantized->part_names();
+      used_.insert(used_.end(), parts.begin(), parts.end());
+      last_has_format_ = false;
+    }
+    used_.push_back(name);
+    return last_;
+  }
+
+  // Of a quantised matrix that this rank holds: once for all experts in it, since scales are read.
+  absl::Status ChooseFormat(StoredTensor* stored) {
+    if (stored->quantized == nullptr) {
+      return absl::OkStatus();
+    }
+    if (!last_has_format_) {
+      ASSIGN_OR_RETURN(last_.format, last_.quantized->MemoryFormat());
+      last_has_format_ = true;
+    }
+    stored->format = last_.format;
     return absl::OkStatus();
   }
 
@@ -272,8 +299,7 @@ class Planner {
                               : table_.packed_bytes(slice.shape);
       plan_.arena_bytes += AlignUp(slice.arena_bytes);
       plan_.source_bytes += static_cast<int64_t>(
-          static_cast<double>(stored.row_bytes) / static_cast<double>(stored.columns) *
-          static_cast<double>(rectangle.rows.size() * rectangle.columns.size()));
+          stored.StoredBytesOf(rectangle.rows.size() * rectangle.columns.size()));
       tensor->slices.push_back(slice);
     }
   }
@@ -285,7 +311,8 @@ class Planner {
     used_.insert(used_.end(), std::begin(kRopeTensors), std::end(kRopeTensors));
     std::vector<std::string> strangers;
     for (const std::string& name : checkpoint_.UnusedTensors(used_)) {
-      if (LayerOfName(name) >= static_cast<int64_t>(model_.layers.size())) {
+      if (LayerOfName(name) >= static_cast<int64_t>(model_.layers.size()) ||
+          checkpoint_.IsAdvisory(name)) {
         continue;
       }
       const size_t stem = name.rfind('.');
@@ -314,6 +341,9 @@ class Planner {
   const kernels::KernelTable& table_;
   ShardPlan plan_;
   std::vector<std::string> used_;
+  StoredTensor last_;
+  std::vector<int64_t> last_extents_;
+  bool last_has_format_ = false;  // of a quantised one
 };
 
 }  // namespace

@@ -118,17 +118,51 @@ TEST_F(HuggingFaceCheckpointTest, WhatIsMissingIsNamed) {
   EXPECT_THAT(ErrorOf(Path()), HasSubstr("unheard_of"));
 }
 
-TEST_F(HuggingFaceCheckpointTest, QuantisedTensorsAreRefusedByTheirMethod) {
+TEST_F(HuggingFaceCheckpointTest, UnknownMethodsOfQuantisationAreRefusedByName) {
   WriteTensors("model.safetensors", {{"a", {2}}});
   std::string config = kConfig;
   config.pop_back();
-  Write("config.json", config + R"(,"quantization_config":{"quant_method":"gptq","bits":4}})");
+  Write("config.json", config + R"(,"quantization_config":{"quant_method":"quip","bits":4}})");
   const absl::Status status = HuggingFaceCheckpoint::Open(Path()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("key quantization_config is of the method gptq;"));
+              HasSubstr("key quantization_config.quant_method is quip;"));
   Write("config.json", config + R"(,"quantization_config":null})");
   EXPECT_TRUE(HuggingFaceCheckpoint::Open(Path()).ok());
+}
+
+TEST_F(HuggingFaceCheckpointTest, AQuantisedModuleStandsInThePlaceOfItsTensor) {
+  std::string config = kConfig;
+  config.pop_back();
+  Write("config.json", config + R"(,"quantization_config":{"quant_method":"gptq","bits":4}})");
+  // 8 inputs and outputs: codes 1, zero points 0 + 1, scale 0.5, by their bits.
+  auto writer = SafetensorsWriter::Create(
+      Path("model.safetensors"),
+      {{.name = "m.qweight", .type = SafetensorsType::kInt32, .shape = {1, 8}},
+       {.name = "m.qzeros", .type = SafetensorsType::kInt32, .shape = {1, 1}},
+       {.name = "m.scales", .type = SafetensorsType::kFloat32, .shape = {1, 8}},
+       {.name = "m.input_scale", .type = SafetensorsType::kFloat32, .shape = {1}},
+       {.name = "model.embed_tokens.weight", .type = SafetensorsType::kFloat32, .shape = {4, 2}}});
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Append(std::vector<int32_t>(8, 0x33333333)).ok());
+  ASSERT_TRUE((*writer)->Append(std::vector<int32_t>{0}).ok());
+  ASSERT_TRUE((*writer)->Append(std::vector<float>(8, 0.5F)).ok());
+  ASSERT_TRUE((*writer)->Append(std::vector<float>{7}).ok());
+  ASSERT_TRUE((*writer)->Append(std::vector<float>(8)).ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  const auto checkpoint = Checkpoint::Open(Path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT((*checkpoint)->QuantizedNames(), ElementsAre("m.weight"));
+  EXPECT_THAT((*checkpoint)->TensorExtents("m.weight").value(), ElementsAre(8, 8));
+  EXPECT_TRUE((*checkpoint)->IsAdvisory("m.input_scale"));
+  EXPECT_FALSE((*checkpoint)->IsAdvisory("m.scales"));
+  const auto tensor = (*checkpoint)->Tensor("m.weight", 8, 8);
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  float values[2];
+  ASSERT_TRUE(tensor->Decode(7, {6, 8}, values).ok());
+  EXPECT_THAT(values, ElementsAre(1, 1));
+  EXPECT_THAT(std::string((*checkpoint)->Tensor("m.weight", 8, 16).status().message()),
+              HasSubstr("m.qweight"));
 }
 
 TEST_F(HuggingFaceCheckpointTest, TheTextModelOfAWrapperHasItsOwnNames) {
