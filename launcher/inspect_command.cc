@@ -29,6 +29,7 @@
 #include "runtime/weights/hugging_face_checkpoint.h"
 #include "runtime/weights/manifest.h"
 #include "runtime/weights/safetensors.h"
+#include "runtime/weights/tensor_values.h"
 
 ABSL_FLAG(std::string, tensor_name, "", "tensor to decode, as in --tensor blk.0.attn_q.weight");
 ABSL_FLAG(std::string, values, "",
@@ -122,10 +123,18 @@ ExitCode VerifyFiles(const std::string& path) {
 }
 
 // A Hugging Face directory, or a file of one.
-ExitCode InspectDirectory(const std::string& path) {
+ExitCode InspectDirectory(const std::string& path, const std::string& tensor_name,
+                          const std::string& values_path) {
   const auto checkpoint = weights::HuggingFaceCheckpoint::Open(path);
   if (!checkpoint.ok()) {
     return Fail(ExitCodeOfFile(checkpoint.status()), checkpoint.status());
+  }
+  if (!tensor_name.empty()) {
+    const auto tensor = weights::FindTensorRows(**checkpoint, tensor_name);
+    const absl::Status status = tensor.ok()
+                                    ? weights::WriteTensorValues(*tensor, tensor_name, values_path)
+                                    : tensor.status();
+    return status.ok() ? ExitCode::kOk : Fail(ExitCodeOfFile(status), status);
   }
   const auto generation = weights::ReadGenerationDefaults(**checkpoint);
   if (!generation.ok()) {
@@ -164,8 +173,8 @@ ExitCode RunInspect(const std::vector<std::string>& words) {
       return verdict;
     }
   }
-  if (!IsGguf(words[0]) && name.empty()) {
-    return InspectDirectory(words[0]);
+  if (!IsGguf(words[0])) {
+    return InspectDirectory(words[0], name, path);
   }
   const absl::StatusOr<std::unique_ptr<weights::GgufFile>> file = weights::GgufFile::Open(words[0]);
   if (!file.ok()) {

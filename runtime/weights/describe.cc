@@ -34,6 +34,12 @@ struct Sum {
   }
 };
 
+Sum SumOf(const QuantizedMatrix& matrix) {
+  return {.tensors = 1,
+          .elements = matrix.extents().rows * matrix.extents().columns,
+          .bytes = matrix.stored_bytes()};
+}
+
 double BitsPerWeightOf(const GgmlType& type) {
   return Sum::BitsPerWeightOf(type.block_bytes, type.block_values);
 }
@@ -255,6 +261,52 @@ Json GenerationJson(const GenerationDefaults& generation) {
   return {{"end_ids", std::move(ends)}, {"sampling", std::move(sampling)}};
 }
 
+void AppendQuantized(const Checkpoint& checkpoint, std::string& text) {
+  const std::vector<std::string> names = checkpoint.QuantizedNames();
+  if (names.empty()) {
+    return;
+  }
+  absl::StrAppendFormat(&text, "\nquantised matrices (%d)\n  %-60s %-14s %11s  %s\n", names.size(),
+                        "name", "dimensions", "bits/weight", "scheme");
+  Sum all;
+  for (const std::string& name : names) {
+    const auto matrix = checkpoint.Quantized(name, std::nullopt);
+    if (!matrix.ok()) {
+      absl::StrAppendFormat(&text, "  %-60s cannot be read: %s\n", PrintableName(name),
+                            matrix.status().message());
+      continue;
+    }
+    const Sum sum = SumOf(**matrix);
+    absl::StrAppendFormat(
+        &text, "  %-60s %-14s %11.4g  %s\n", PrintableName(name),
+        absl::StrCat((*matrix)->extents().rows, " x ", (*matrix)->extents().columns),
+        sum.BitsPerWeight(), (*matrix)->scheme());
+    all.tensors += 1;
+    all.elements += sum.elements;
+    all.bytes += sum.bytes;
+  }
+  absl::StrAppendFormat(&text, "  %-60s %-14d %11.4g\n", "total", all.elements,
+                        all.BitsPerWeight());
+}
+
+Json QuantizedJson(const Checkpoint& checkpoint) {
+  Json list = Json::array();
+  for (const std::string& name : checkpoint.QuantizedNames()) {
+    const auto matrix = checkpoint.Quantized(name, std::nullopt);
+    if (!matrix.ok()) {
+      list.push_back({{"name", name}, {"error", std::string(matrix.status().message())}});
+      continue;
+    }
+    const Sum sum = SumOf(**matrix);
+    list.push_back({{"name", name},
+                    {"shape", {(*matrix)->extents().rows, (*matrix)->extents().columns}},
+                    {"scheme", (*matrix)->scheme()},
+                    {"bytes", sum.bytes},
+                    {"bits_per_weight", sum.BitsPerWeight()}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string DescribeAsText(const Checkpoint& checkpoint, const GenerationDefaults& generation) {
@@ -265,6 +317,7 @@ std::string DescribeAsText(const Checkpoint& checkpoint, const GenerationDefault
     absl::StrAppendFormat(&text, "  %-60s %s\n", PrintableName(tensor),
                           absl::StrJoin(*checkpoint.TensorExtents(tensor), " x "));
   }
+  AppendQuantized(checkpoint, text);
   AppendGeneration(generation, text);
   return text;
 }
@@ -276,6 +329,7 @@ std::string DescribeAsJson(const Checkpoint& checkpoint, const GenerationDefault
   }
   const Json description = {{"file", checkpoint.name()},
                             {"tensors", std::move(list)},
+                            {"quantized", QuantizedJson(checkpoint)},
                             {"generation", GenerationJson(generation)}};
   return absl::StrCat(description.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
 }

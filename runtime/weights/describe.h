@@ -33,7 +33,8 @@ std::string DescribeAsText(const GgufFile& file, const DescribeOptions& options 
 std::string DescribeAsJson(const GgufFile& file, const DescribeOptions& options = {},
                            const GenerationDefaults* generation = nullptr);
 
-// The same of a checkpoint in the Hugging Face layout: its tensors by name and shape, and the
+// The same of a checkpoint in the Hugging Face layout: its tensors by name and shape, the matrices
+// that quantised tensors make, with scheme and bits per weight ("quantized" in JSON), and the
 // defaults of generation.
 std::string DescribeAsText(const Checkpoint& checkpoint, const GenerationDefaults& generation);
 std::string DescribeAsJson(const Checkpoint& checkpoint, const GenerationDefaults& generation);
