@@ -28,12 +28,29 @@ struct Widths {
   int64_t latent = 0;
   std::vector<int64_t> inputs;  // columns of every product
   bool is_parallel = false;
-  bool norms_all_heads = false;
+  int64_t square_sums = 0;    // of a token, for norms over rows that the ranks share
   spec::ExpertsSpec experts;  // each count the largest one; count 0: no experts
 };
 
 int64_t HiddenColumns(int64_t hidden_dim, const topology::RankPart& part) {
   return topology::PartOfHidden(hidden_dim, part.tensor_rank, part.tensor_ranks).columns.size();
+}
+
+int64_t SquareSumsOf(const spec::LayerSpec& layer) {
+  const spec::AttentionSpec& attention = layer.attention;
+  const spec::FeedForwardSpec& feed_forward = layer.feed_forward;
+  int64_t sums = 0;
+  if (attention.query_key_norm == spec::QueryKeyNorm::kAllHeads) {
+    sums = attention.query_heads + attention.key_value_heads;
+  }
+  if (attention.has_attended_norm) {
+    sums = std::max(sums, attention.query_heads);
+  }
+  if (feed_forward.has_hidden_norm) {
+    sums = std::max(sums,
+                    (feed_forward.hidden_dim + topology::kHiddenUnit - 1) / topology::kHiddenUnit);
+  }
+  return sums;
 }
 
 void AddLatent(const spec::LatentSpec& latent, int64_t heads, Widths* widths) {
@@ -70,8 +87,7 @@ Widths WidthsOf(const spec::ModelSpec& model, const topology::RankPart& part) {
     widths.inputs.push_back(heads * attention.head_dim);
     widths.inputs.push_back(HiddenColumns(layer.feed_forward.hidden_dim, part));
     widths.is_parallel = widths.is_parallel || layer.is_parallel;
-    widths.norms_all_heads =
-        widths.norms_all_heads || attention.query_key_norm == spec::QueryKeyNorm::kAllHeads;
+    widths.square_sums = std::max(widths.square_sums, SquareSumsOf(layer));
     if (attention.latent.has_value()) {
       AddLatent(*attention.latent, heads, &widths);
     }
@@ -87,11 +103,9 @@ Widths WidthsOf(const spec::ModelSpec& model, const topology::RankPart& part) {
 void Activations::CutOptional(const spec::ModelSpec& model, const topology::RankPart& part,
                               int64_t tokens, device::WorkspaceCutter* cutter) {
   const Widths widths = WidthsOf(model, part);
-  const spec::AttentionSpec& attention = model.layers[0].attention;
   parallel_delta = cutter->Take<float>(widths.is_parallel ? tokens * model.model_dim : 0);
-  square_sums = cutter->Take<float>(
-      widths.norms_all_heads ? tokens * (attention.query_heads + attention.key_value_heads) : 0);
-  roots = cutter->Take<float>(widths.norms_all_heads ? tokens : 0);
+  square_sums = cutter->Take<float>(tokens * widths.square_sums);
+  roots = cutter->Take<float>(widths.square_sums > 0 ? tokens : 0);
   latent_query = cutter->Take<float>(tokens * widths.latent_query);
   low_rank_query = cutter->Take<float>(tokens * widths.low_rank_query);
   latent = cutter->Take<float>(tokens * widths.latent);

@@ -46,7 +46,7 @@ class Activations {
 
   // Of models that have the part; else empty.
   float* parallel_delta = nullptr;   // [tokens, model_dim]: a feed-forward beside attention
-  float* square_sums = nullptr;      // [tokens, query_heads + key_value_heads] of all ranks
+  float* square_sums = nullptr;      // [tokens, segments of a row] of all ranks
   float* roots = nullptr;            // [tokens]
   float* latent_query = nullptr;     // [tokens, query_heads, unrotated | rotated], then outputs
   float* low_rank_query = nullptr;   // [tokens, query_rank]

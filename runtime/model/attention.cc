@@ -179,7 +179,19 @@ absl::Status Attention::Run(const Context& context, const Batch& batch, const fl
                             .cache = cache_,
                             .output = a.attended});
   const weights::PackedMatrix& output = weights_.matrix(Role::kAttentionOutput);
-  QuantizeFor(context, {&output}, a.attended, tokens, query_dim);
+  if (attention_.has_attended_norm) {
+    RETURN_IF_ERROR(NormShared(context, model_,
+                               {.x = a.attended,
+                                .gain = weights_.vector(Role::kAttendedNorm),
+                                .tokens = tokens,
+                                .columns = query_dim,
+                                .segment_columns = attention_.head_dim,
+                                .first_segment = part_.query_heads.begin,
+                                .all_columns = attention_.query_heads * attention_.head_dim,
+                                .quantized = QuantizedInput(context, {&output})}));
+  } else {
+    QuantizeFor(context, {&output}, a.attended, tokens, query_dim);
+  }
   Multiply(context, a.attended, tokens, query_dim, {{&output, a.delta}});
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "runtime/model/context.h"
 #include "runtime/spec/model_spec.h"
 #include "runtime/weights/shard.h"
@@ -22,6 +23,12 @@ struct HiddenWeights {
   const float* up_bias = nullptr;
 };
 
+// Activations of this rank's hidden columns from x into the activations' `gate` [tokens, columns],
+// quantised too where `quantized` is not null.
+void RunActivation(const Context& context, const spec::FeedForwardSpec& feed_forward,
+                   const HiddenWeights& weights, int64_t model_dim, int64_t columns, const float* x,
+                   int64_t tokens, std::byte* quantized);
+
 // From x [tokens, model_dim] (quantised too where a matrix wants it) to this rank's partial sums in
 // y [tokens, model_dim]. `columns` of the hidden layer are this rank's; may be 0.
 void RunHidden(const Context& context, const spec::FeedForwardSpec& feed_forward,
@@ -34,17 +41,20 @@ class FeedForward {
   FeedForward(const spec::ModelSpec& model, const spec::FeedForwardSpec& feed_forward,
               const topology::RankPart& part, const weights::LayerWeights& weights);
 
-  // The caller adds y over the tensor group, then the bias of `down`.
-  void Run(const Context& context, const float* x, int64_t tokens, float* y) const;
+  // The caller adds y over the tensor group, then the bias of `down`. Errors: those of the
+  // communicator.
+  absl::Status Run(const Context& context, const float* x, int64_t tokens, float* y) const;
 
   // Where the quantised x is wanted, or null.
   std::byte* Input(const Context& context) const;
 
  private:
+  const spec::ModelSpec& model_;
   const spec::FeedForwardSpec& feed_forward_;
   const int64_t model_dim_;
-  const int64_t columns_;
+  const topology::Range hidden_;  // this rank's columns
   HiddenWeights weights_;
+  const float* hidden_norm_;  // null: none
 };
 
 }  // namespace trireme::model

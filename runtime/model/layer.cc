@@ -81,7 +81,7 @@ absl::Status Layer::RunFeedForward(const Context& context, int64_t tokens, const
   if (experts_.has_value()) {
     return experts_->Run(context, x, tokens, y);
   }
-  feed_forward_->Run(context, x, tokens, y);
+  RETURN_IF_ERROR(feed_forward_->Run(context, x, tokens, y));
   return context.tensor_group->AllReduceSum({y, static_cast<size_t>(tokens * model_.model_dim)});
 }
 

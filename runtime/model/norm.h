@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "runtime/model/context.h"
 #include "runtime/spec/model_spec.h"
 
@@ -22,6 +23,25 @@ struct NormRows {
 };
 
 void Norm(const Context& context, const spec::ModelSpec& model, const NormRows& rows);
+
+// A row that the tensor group shares: each rank has some of its segments, of segment_columns each
+// (the row's last may be shorter).
+struct SharedRows {
+  float* x = nullptr;           // [tokens, columns] of this rank; normed in place
+  const float* gain = nullptr;  // [columns]
+  int64_t tokens = 0;
+  int64_t columns = 0;  // of this rank; may be 0
+  int64_t segment_columns = 0;
+  int64_t first_segment = 0;       // of this rank
+  int64_t all_columns = 0;         // of all ranks
+  std::byte* quantized = nullptr;  // or null
+};
+
+// RMS norm over whole rows: every rank brings the sums of squares of its own segments, and all add
+// them in the order of the segments, so that every layout has the same bits. Errors: those of the
+// communicator.
+absl::Status NormShared(const Context& context, const spec::ModelSpec& model,
+                        const SharedRows& rows);
 
 // x = (x + bias) * scale over [tokens, columns]; nothing where that is x.
 void AddBias(const Context& context, float* x, const float* bias, int64_t tokens, int64_t columns,

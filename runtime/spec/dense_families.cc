@@ -230,6 +230,20 @@ absl::StatusOr<ModelSpec> Cohere2Spec(const FamilySource& source) {
 }
 
 // LayerNorm with gain 1 + w, squared ReLU without gate, rotation of a part of each head.
+// BitNet b1.58 (arXiv 2402.17764) as published with 2B parameters: norms before the output matrix
+// and before `down`. Activations are not quantised as they were in training, which is part of the
+// arithmetic, not of the model.
+absl::StatusOr<ModelSpec> BitNetSpec(const FamilySource& source) {
+  ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kHalfSplitRope));
+  RETURN_IF_ERROR(ReadActivation(
+      source, source.is_gguf() ? kernels::Activation::kSilu : kernels::Activation::kRelu2, &model));
+  ForEachLayer(&model, [](int64_t, LayerSpec& layer) {
+    layer.attention.has_attended_norm = true;
+    layer.feed_forward.has_hidden_norm = true;
+  });
+  return model;
+}
+
 absl::StatusOr<ModelSpec> NemotronSpec(const FamilySource& source) {
   ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kHalfSplitRope, NormKind::kLayer));
   model.has_norm_bias = true;

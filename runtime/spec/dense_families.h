@@ -24,6 +24,7 @@ absl::StatusOr<ModelSpec> GraniteSpec(const FamilySource& source);
 absl::StatusOr<ModelSpec> Ernie45Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> StarCoder2Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> Cohere2Spec(const FamilySource& source);
+absl::StatusOr<ModelSpec> BitNetSpec(const FamilySource& source);
 absl::StatusOr<ModelSpec> NemotronSpec(const FamilySource& source);
 
 // Windows of the Qwen families: only where the configuration switches them on.

@@ -43,6 +43,7 @@ constexpr Family kFamilies[] = {
     {"ernie4_5", "ernie4_5", "ernie4_5", {1e-5, 5e5, true}, Ernie45Spec},
     {"starcoder2", "starcoder2", "starcoder2", {1e-5, 1e4, true}, StarCoder2Spec},
     {"cohere2", "cohere2", "cohere2", {1e-5, 1e4, true}, Cohere2Spec},
+    {"bitnet", "bitnet", "bitnet", {1e-5, 5e5, false}, BitNetSpec},
     {"nemotron", "nemotron", "nemotron", {1e-5, 1e4, false}, NemotronSpec},
     {"qwen2_moe", "qwen2moe", "qwen2_moe", {1e-6, 1e4, false}, Qwen2MoeSpec},
     {"qwen3_moe", "qwen3moe", "qwen3_moe", {1e-6, 1e4, false}, Qwen3MoeSpec},

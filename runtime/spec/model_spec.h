@@ -58,6 +58,7 @@ struct AttentionSpec {
   bool has_bias = false;   // of queries, keys and values
   bool has_output_bias = false;
   bool has_sinks = false;
+  bool has_attended_norm = false;  // one norm over what all heads give to the output matrix
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   std::optional<LatentSpec> latent;
 
@@ -100,6 +101,7 @@ struct FeedForwardSpec {
   bool has_gate_bias = false;
   bool has_up_bias = false;
   bool has_down_bias = false;
+  bool has_hidden_norm = false;  // one norm over what goes into `down`
   std::optional<ExpertsSpec> experts;
 };
 

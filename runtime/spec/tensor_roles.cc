@@ -41,6 +41,9 @@ bool HasQueryRank(const ModelSpec& /*model*/, const LayerSpec& layer) {
 bool HasLatent(const ModelSpec& /*model*/, const LayerSpec& layer) {
   return layer.attention.latent.has_value();
 }
+bool HasAttendedNorm(const ModelSpec& /*model*/, const LayerSpec& layer) {
+  return layer.attention.has_attended_norm;
+}
 bool HasAttentionOutputBias(const ModelSpec& /*model*/, const LayerSpec& layer) {
   return layer.attention.has_output_bias;
 }
@@ -61,6 +64,9 @@ bool HasGate(const ModelSpec& /*model*/, const LayerSpec& layer) {
 }
 bool HasGateBias(const ModelSpec& /*model*/, const LayerSpec& layer) {
   return layer.feed_forward.has_gate_bias;
+}
+bool HasHiddenNorm(const ModelSpec& /*model*/, const LayerSpec& layer) {
+  return layer.feed_forward.has_hidden_norm;
 }
 bool HasUpBias(const ModelSpec& /*model*/, const LayerSpec& layer) {
   return layer.feed_forward.has_up_bias;
@@ -149,6 +155,9 @@ constexpr TensorRole kRoles[kRoleCount] = {
     {Role::kValueUp, "blk.*.attn_v_b.weight", "model.layers.*.self_attn.kv_b_proj.weight",
      Place::kEveryHead, Extent::kValueDim, Extent::kLatentDim, SplitRule::kOwnHeads, false,
      HasLatent},
+    {Role::kAttendedNorm, "blk.*.attn_sub_norm.weight",
+     "model.layers.*.self_attn.attn_sub_norm.weight", Place::kEveryLayer, Extent::kAttendedDim,
+     Extent::kOne, SplitRule::kQueryHeadRows, true, HasAttendedNorm},
     {Role::kAttentionOutput, "blk.*.attn_output.weight", "model.layers.*.self_attn.o_proj.weight",
      Place::kEveryLayer, Extent::kModelDim, Extent::kAttendedDim, SplitRule::kQueryHeadColumns,
      false, nullptr},
@@ -169,6 +178,9 @@ constexpr TensorRole kRoles[kRoleCount] = {
      HasGate},
     {Role::kUp, "blk.*.ffn_up.weight", "model.layers.*.mlp.up_proj.weight", Place::kEveryLayer,
      Extent::kHiddenDim, Extent::kModelDim, SplitRule::kHiddenRows, false, HasDense},
+    {Role::kHiddenNorm, "blk.*.ffn_sub_norm.weight", "model.layers.*.mlp.ffn_sub_norm.weight",
+     Place::kEveryLayer, Extent::kHiddenDim, Extent::kOne, SplitRule::kHiddenRows, true,
+     HasHiddenNorm},
     {Role::kDown, "blk.*.ffn_down.weight", "model.layers.*.mlp.down_proj.weight",
      Place::kEveryLayer, Extent::kModelDim, Extent::kHiddenDim, SplitRule::kHiddenColumns, false,
      HasDense},

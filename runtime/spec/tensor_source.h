@@ -32,6 +32,7 @@ enum class Role : uint8_t {
   kLatentNorm,
   kKeyUp,    // of one head: from an unrotated query into the latent
   kValueUp,  // of one head: from the latent to values
+  kAttendedNorm,
   kAttentionOutput,
   kAttentionOutputBias,
   kPostAttentionNorm,
@@ -39,6 +40,7 @@ enum class Role : uint8_t {
   kFeedForwardNormBias,
   kGate,
   kUp,
+  kHiddenNorm,
   kDown,
   kGateBias,
   kUpBias,
@@ -58,7 +60,7 @@ enum class Role : uint8_t {
   kSharedDown,
   kPostFeedForwardNorm,
 };
-inline constexpr int kRoleCount = 47;
+inline constexpr int kRoleCount = 49;
 
 // A role's matrix [rows, columns] (or vector [rows]) as part of a stored tensor. The stored tensor
 // counts as a matrix: all its extents but the last are rows. `index` numbers the experts or heads

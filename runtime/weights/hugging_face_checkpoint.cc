@@ -44,6 +44,15 @@ bool IsDirectory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+// A key that is missing, but not the file: NotFound speaks of files.
+template <typename Value>
+absl::StatusOr<Value> InFile(absl::StatusOr<Value> value) {
+  if (absl::IsNotFound(value.status())) {
+    return absl::InvalidArgumentError(value.status().message());
+  }
+  return value;
+}
+
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -105,7 +114,7 @@ absl::Status HuggingFaceCheckpoint::ReadConfigs() {
   ASSIGN_OR_RETURN(const std::unique_ptr<JsonConfig> quantization,
                    FindQuantizationConfig(directory_, *config_));
   if (quantization != nullptr) {
-    ASSIGN_OR_RETURN(quantization_, MethodOf(*quantization));
+    ASSIGN_OR_RETURN(quantization_, InFile(MethodOf(*quantization)));
   }
   config_->EnterIfObject("text_config");
   const std::string generation = absl::StrCat(directory_, "/generation_config.json");
@@ -226,7 +235,7 @@ absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> HuggingFaceCheckpoint::Qu
   }
   absl::string_view module = tensor_name;
   absl::ConsumeSuffix(&module, ".weight");
-  return quantization_->Read(ModuleTensors(*this, std::string(module)), wanted);
+  return InFile(quantization_->Read(ModuleTensors(*this, std::string(module)), wanted));
 }
 
 std::vector<std::string> HuggingFaceCheckpoint::QuantizedNames() const {

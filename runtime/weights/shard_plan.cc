@@ -222,7 +222,9 @@ class Planner {
     if (role.is_norm_gain) {
       tensor.value_offset = static_cast<float>(model_.norm_gain_offset);
     }
-    RETURN_IF_ERROR(ChooseFormat(&stored));
+    if (!tensor.is_transposed) {  // else its rows are gathered as float32
+      RETURN_IF_ERROR(ChooseFormat(&stored));
+    }
     CheckInside(stored, tensor, rows, columns);
     tensor.stored = std::move(stored);
     if (tied && plan_.part.first_stage) {

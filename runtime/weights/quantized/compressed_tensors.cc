@@ -44,7 +44,8 @@ struct Group {
   bool is_symmetric = true;
   std::string strategy;
   int64_t group_size = -1;
-  ScaleShape scales;  // of a strategy other than "group"
+  bool has_act_order = false;  // the inputs of a group are not neighbours
+  ScaleShape scales;           // of a strategy other than "group"
 
   bool NamesModule(absl::string_view module) const {
     return std::find(names.begin(), names.end(), module) != names.end() ||
@@ -149,6 +150,8 @@ absl::StatusOr<Group> ReadGroup(const JsonConfig& config, const JsonConfig& whol
                           absl::StrCat("is ", bits, ", which its format does not hold"));
   }
   ASSIGN_OR_RETURN(group.is_symmetric, weights->BoolOr("symmetric", true));
+  ASSIGN_OR_RETURN(const std::string order, weights->StringOr("actorder", "none"));
+  group.has_act_order = order == "group" || order == "dynamic";
   RETURN_IF_ERROR(ReadStrategy(*weights, &group));
   return group;
 }
@@ -265,7 +268,7 @@ class CompressedTensors final : public Method {
     parts.zero_point = 1 << (group.bits - 1);
     parts.code_bits = group.bits;
     RETURN_IF_ERROR(AddIntegerScales(module, group, &parts));
-    if (module.Has("weight_g_idx")) {
+    if (module.Has("weight_g_idx") || (group.has_act_order && parts.groups > 1)) {
       ASSIGN_OR_RETURN(const StoredPart indices,
                        module.Get("weight_g_idx", {"I32"}, {parts.extents.columns}));
       parts.Add(indices);

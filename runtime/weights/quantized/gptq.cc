@@ -24,6 +24,7 @@ constexpr int64_t kPlainBits = 16;  // of modules that are not quantised
 struct Settings {
   int64_t bits = 4;
   int64_t group_size = 128;
+  bool has_act_order = false;
 };
 
 // Settings of modules that differ from the model's: of one module, or of all that a pattern names.
@@ -45,6 +46,7 @@ absl::StatusOr<Settings> ReadSettings(const JsonConfig& config, const Settings& 
   }
   ASSIGN_OR_RETURN(settings.group_size, config.IntegerOr("group_size", base.group_size));
   RETURN_IF_ERROR(CheckGroupSize(config, "group_size", settings.group_size));
+  ASSIGN_OR_RETURN(settings.has_act_order, config.BoolOr("desc_act", base.has_act_order));
   return settings;
 }
 
@@ -128,7 +130,7 @@ class Gptq final : public Method {
     parts.codes = std::make_unique<WordCodes>(
         codes.bytes, WordPacking{.bits = bits, .word_stride = parts.extents.rows, .run_stride = 1});
     RETURN_IF_ERROR(AddScales(module, bits, &parts));
-    RETURN_IF_ERROR(AddGroupIndices(module, &parts));
+    RETURN_IF_ERROR(AddGroupIndices(module, settings.has_act_order, &parts));
     return std::make_shared<QuantizedMatrix>(std::move(parts));
   }
 
@@ -166,9 +168,10 @@ class Gptq final : public Method {
     return absl::OkStatus();
   }
 
-  // With act-order the inputs of a group are not neighbours.
-  static absl::Status AddGroupIndices(const ModuleTensors& module, QuantizedParts* parts) {
-    if (!module.Has("g_idx")) {
+  // With act-order the inputs of a group are not neighbours; without it the part may be absent.
+  static absl::Status AddGroupIndices(const ModuleTensors& module, bool has_act_order,
+                                      QuantizedParts* parts) {
+    if (!module.Has("g_idx") && (!has_act_order || parts->groups == 1)) {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(const StoredPart indices,

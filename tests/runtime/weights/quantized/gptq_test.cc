@@ -113,6 +113,8 @@ TEST(GptqTest, ActOrderTakesEachInputsOwnGroup) {
     EXPECT_THAT(error, HasSubstr("m.g_idx"));
     EXPECT_THAT(error, HasSubstr("group " + std::to_string(bad)));
   }
+  parts.Remove("m.g_idx");
+  EXPECT_THAT(parts.ErrorOf(GptqMethod(*config)), HasSubstr("m.g_idx is missing"));
   parts.Add<int32_t>("m.g_idx", "I32", {8}, {1, 1, 1, 1, 1, 0, 0, 0});
   EXPECT_THAT(parts.ErrorOf(GptqMethod(*config)), HasSubstr("group_size of 4"));
 }
