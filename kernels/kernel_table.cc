@@ -1,6 +1,8 @@
 #include "kernels/kernel_table.h"
 
 #include <array>
+#include <cstring>
+#include <string>
 #include <string_view>
 
 #include "kernels/cpu/cpu_features.h"
@@ -11,8 +13,9 @@ namespace trireme::kernels {
 namespace {
 
 struct Tables {
-  std::array<const KernelTable*, 4> tables{};
+  std::array<const KernelTable*, 5> tables{};
   int count = 0;
+  std::string missing;
 };
 
 Tables FindRunnableTables() {
@@ -22,6 +25,15 @@ Tables FindRunnableTables() {
   };
 #if defined(__x86_64__)
   const cpu::CpuFeatures features = cpu::DetectCpuFeatures();
+  if (features.has_amx) {
+    const int refusal = cpu::RequestTilePermission();
+    if (refusal == 0) {
+      append(&amx::Table());
+    } else {
+      result.missing = std::string("amx: the system refuses tile registers to this process (") +
+                       std::strerror(refusal) + ")";
+    }
+  }
   if (features.has_avx512) {
     append(&avx512::kTable);
   }
@@ -38,7 +50,7 @@ Tables FindRunnableTables() {
 
 KernelTableList RunnableKernelTables() {
   static const Tables kTables = FindRunnableTables();
-  return {kTables.tables.data(), kTables.count};
+  return {kTables.tables.data(), kTables.count, kTables.missing.c_str()};
 }
 
 const KernelTable* FindKernelTable(const char* name) {

@@ -110,7 +110,9 @@ struct MatmulOutput {
 struct MatmulArgs {
   const float* x = nullptr;  // [tokens, columns]; the float path reads it. Null: the integer path
   int64_t x_stride = 0;
-  const std::byte* quantized = nullptr;  // of the same rows; the integer path reads it
+  // Of the same rows; the integer path reads it, and may use what quantized_bytes asked for beyond
+  // the rows.
+  std::byte* quantized = nullptr;
   int64_t tokens = 0;
   int64_t columns = 0;  // columns of x, the sum over an output's slices
   MatmulOutput outputs[kMatmulOutputsMax];
@@ -375,6 +377,7 @@ struct KernelTable {
 struct KernelTableList {
   const KernelTable* const* tables = nullptr;
   int count = 0;
+  const char* missing = "";  // why a table that the processor could run is not among them, or empty
 };
 KernelTableList RunnableKernelTables();
 

@@ -68,6 +68,9 @@ std::string VersionText() {
   for (int i = 0; i < list.count; ++i) {
     absl::StrAppend(&tables, i == 0 ? "" : ", ", list.tables[i]->name);
   }
+  if (*list.missing != '\0') {
+    absl::StrAppend(&tables, "; not ", list.missing);
+  }
   return absl::StrCat("trireme " TRIREME_VERSION "\ncompiler: " TRIREME_COMPILER
                       "\nbuild type: " TRIREME_BUILD_TYPE "\nMPI: " TRIREME_MPI_STATE
                       "\ngRPC: " TRIREME_GRPC_STATE "\nkernel tables: ",

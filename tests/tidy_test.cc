@@ -65,6 +65,7 @@ const std::map<std::string, std::set<std::string>>& AllowedIncludes() {
 const std::map<std::string, std::string>& TestedElsewhere() {
   static const auto* const elsewhere = new std::map<std::string, std::string>{
       {"kernels/cpu/cpu_features.cc", "tests/kernels/cpu_features_test.cc"},
+      {"kernels/cpu/kernels_amx.cc", "tests/kernels/check_kernels.cc"},
       {"kernels/cpu/kernels_avx2.cc", "tests/kernels/check_kernels.cc"},
       {"kernels/cpu/kernels_avx512.cc", "tests/kernels/check_kernels.cc"},
       {"kernels/cpu/kernels_portable.cc", "tests/kernels/check_kernels.cc"},

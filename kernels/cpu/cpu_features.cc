@@ -2,9 +2,13 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdint>
 #endif
+
+#include <cerrno>
 
 namespace trireme::kernels::cpu {
 
@@ -18,8 +22,10 @@ constexpr uint32_t kLeaf1Ecx = Bit(12) | Bit(27) | Bit(28) | Bit(29);  // FMA, O
 constexpr uint32_t kLeaf7EbxAvx2 = Bit(5);
 constexpr uint32_t kLeaf7EbxAvx512 = Bit(16) | Bit(17) | Bit(30) | Bit(31);  // F, DQ, BW, VL
 constexpr uint32_t kLeaf7EcxVnni = Bit(11);
+constexpr uint32_t kLeaf7EdxAmx = Bit(22) | Bit(23) | Bit(24);  // AMX-BF16, AVX512-FP16, AMX-TILE
 constexpr uint32_t kSavedYmm = Bit(1) | Bit(2);
 constexpr uint32_t kSavedZmm = kSavedYmm | Bit(5) | Bit(6) | Bit(7);
+constexpr uint32_t kSavedTiles = Bit(17) | Bit(18);
 
 constexpr bool HasAll(uint32_t bits, uint32_t wanted) { return (bits & wanted) == wanted; }
 
@@ -48,12 +54,20 @@ CpuFeatures DetectCpuFeatures() {
   features.has_avx2 = HasAll(saved, kSavedYmm) && HasAll(b, kLeaf7EbxAvx2);
   features.has_avx512 = features.has_avx2 && HasAll(saved, kSavedZmm) &&
                         HasAll(b, kLeaf7EbxAvx512) && HasAll(c, kLeaf7EcxVnni);
+  features.has_amx = features.has_avx512 && HasAll(saved, kSavedTiles) && HasAll(d, kLeaf7EdxAmx);
   return features;
+}
+
+int RequestTilePermission() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM, Linux 5.16
+  constexpr long kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0 ? 0 : errno;
 }
 
 #else
 
 CpuFeatures DetectCpuFeatures() { return {}; }
+int RequestTilePermission() { return ENOSYS; }
 
 #endif
 

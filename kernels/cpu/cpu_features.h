@@ -7,10 +7,17 @@ namespace trireme::kernels::cpu {
 struct CpuFeatures {
   bool has_avx2 = false;    // AVX2, FMA and F16C, with the registers saved by the system
   bool has_avx512 = false;  // AVX-512 F, BW, DQ, VL and VNNI, likewise; implies has_avx2
+  // AMX tiles of bfloat16, and AVX-512 FP16, likewise; implies has_avx512. The system saves tiles
+  // for processes only that asked for it.
+  bool has_amx = false;
 };
 
 // All false on processors that are not x86-64.
 CpuFeatures DetectCpuFeatures();
+
+// Asks the system for this process's use of tiles, where has_amx holds: for all its threads,
+// present and to come. 0, or the errno of the refusal.
+int RequestTilePermission();
 
 }  // namespace trireme::kernels::cpu
 

@@ -11,6 +11,10 @@ extern const KernelTable kTable;
 namespace trireme::kernels::avx512 {
 extern const KernelTable kTable;
 }
+namespace trireme::kernels::amx {
+// That of avx512 with the tile unit for products of many tokens.
+const KernelTable& Table();
+}  // namespace trireme::kernels::amx
 namespace trireme::kernels::portable {
 extern const KernelTable kTable;
 }

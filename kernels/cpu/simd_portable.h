@@ -1,7 +1,7 @@
 // The verbs of the table "portable": 16 float or int32 lanes as plain arrays, in standard C++. It
 // runs the code of the .inc files on any machine, which shows that code to be right where no vector
 // table is at hand, and serves processors that have none. The contract of the verbs is in
-// simd_avx512.h. Include from kernels_portable.cc only.
+// simd_avx512.h. Include from kernels_portable.cc and tests/kernels/emulated_amx_table.cc only.
 #ifndef TRIREME_KERNELS_CPU_SIMD_PORTABLE_H_
 #define TRIREME_KERNELS_CPU_SIMD_PORTABLE_H_
 

@@ -41,14 +41,6 @@ uint8_t E4M3Code(float number) {
   return sign | static_cast<uint8_t>((rounded >> 20) - (120U << 3));
 }
 
-float E4M3Number(uint8_t code) {
-  const int exponent = (code >> 3) & 15;
-  const auto mantissa = static_cast<float>(code & 7);
-  const float magnitude =
-      exponent == 0 ? mantissa * 0x1p-9F : std::ldexp(8 + mantissa, exponent - 10);
-  return (code & 0x80) != 0 ? -magnitude : magnitude;
-}
-
 struct RowScale {
   float inverse;  // numbers of a value
   float scale;    // value of a number
@@ -76,7 +68,7 @@ RowScale ScaleOf(KeyValueFormat format, const float* row, int64_t count) {
 
 float NumberOf(KeyValueFormat format, uint8_t code) {
   return format == KeyValueFormat::kInt8 ? static_cast<float>(static_cast<int8_t>(code))
-                                         : E4M3Number(code);
+                                         : E4M3ToFloat(code);
 }
 
 uint8_t CodeOf(KeyValueFormat format, float number) {

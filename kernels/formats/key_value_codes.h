@@ -14,13 +14,14 @@
 
 namespace trireme::kernels {
 
-// The number of a code. E4M3 has no code of NaN here: a row that holds one has a scale of NaN.
+// The number of a code. E4M3's code of NaN is not written: a row that holds NaN has a scale of NaN.
 float NumberOf(KeyValueFormat format, uint8_t code);
 
 // The code of the nearest number; beyond the largest one, the largest; 0 for NaN.
 uint8_t CodeOf(KeyValueFormat format, float number);
 
-// Writes key and value [head_dim] of one slot into the head's part of its block: kBF16, kInt8, kE4M3.
+// Writes key and value [head_dim] of one slot into the head's part of its block. kBF16, kInt8 and
+// kE4M3 only.
 void StoreNarrow(const KeyValueCache& cache, const float* key, const float* value, int64_t place,
                 std::byte* head);
 

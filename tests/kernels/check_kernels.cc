@@ -8,8 +8,10 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/kernels/check_harness.h"
+#include "tests/kernels/emulated_amx_table.h"
 
 namespace trireme::kernels::check {
 namespace {
@@ -19,13 +21,15 @@ constexpr int64_t kSharedScratchBytes = 1 << 20;
 int RunChecks(const char* only) {
   const KernelTableList list = RunnableKernelTables();
   const KernelTable& reference = *FindKernelTable("reference");
+  std::vector<const KernelTable*> tables(list.tables, list.tables + list.count);
+  tables.push_back(&EmulatedAmxTable());
   int64_t passed = 0;
   int64_t failed = 0;
-  for (int i = 0; i < list.count; ++i) {
+  for (const KernelTable* table : tables) {
     // Three threads on any machine: more workers than cores must not matter.
     TestExecution execution(3, kSharedScratchBytes);
     TestExecution reference_execution(1, kSharedScratchBytes);
-    Checker checker{*list.tables[i], reference, execution, reference_execution};
+    Checker checker{*table, reference, execution, reference_execution};
     const struct {
       const char* name;
       void (*check)(Checker& checker);
@@ -43,6 +47,10 @@ int RunChecks(const char* only) {
     passed += checker.passed;
     failed += checker.failed;
   }
+  std::printf("AMX %s%s\n", FindKernelTable("amx") != nullptr ? "ran" : "not run: ",
+              FindKernelTable("amx") != nullptr ? ""
+              : *list.missing != '\0'           ? list.missing
+                                                : "this processor has no tiles");
   std::printf("%lld passed, %lld failed\n", static_cast<long long>(passed),
               static_cast<long long>(failed));
   return failed == 0 ? 0 : 1;

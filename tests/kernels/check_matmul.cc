@@ -202,7 +202,7 @@ void CheckEveryFormat(Checker& checker) {
                                  .outputs = {{info.format, rows}}});
         }
       }
-      for (const int64_t tokens : {1, 6, 131, 300}) {
+      for (const int64_t tokens : {1, 6, 16, 131, 300}) {
         CheckProduct(checker, {.name = "many",
                                .columns = 576 + odd,
                                .tokens = tokens,
@@ -230,6 +230,12 @@ void CheckEveryFormat(Checker& checker) {
                              .float_activations = float_activations,
                              .outputs = {{info.format, 48}},
                              .fill = WeightFill::kAnyBits});
+      CheckProduct(checker, {.name = "tiny scales",
+                             .columns = 512,
+                             .tokens = 17,
+                             .float_activations = float_activations,
+                             .outputs = {{info.format, 48}},
+                             .fill = WeightFill::kTinyScales});
       CheckProduct(checker, {.name = "hard activations",
                              .columns = 512,
                              .tokens = 9,

@@ -42,6 +42,17 @@ TEST(CpuFeatures, AgreeWithTheKernel) {
   EXPECT_EQ(features.has_avx2, HasAll(flags, {"avx2", "fma", "f16c"}));
   EXPECT_EQ(features.has_avx512, HasAll(flags, {"avx2", "fma", "f16c", "avx512f", "avx512bw",
                                                 "avx512dq", "avx512vl", "avx512_vnni"}));
+  EXPECT_EQ(features.has_amx,
+            features.has_avx512 && HasAll(flags, {"amx_tile", "amx_bf16", "avx512_fp16"}));
+}
+
+// No stack of this process is too small for the tiles' state, so Linux grants them.
+TEST(CpuFeatures, TilePermissionIsGrantedOnceAndAgain) {
+  if (!DetectCpuFeatures().has_amx) {
+    GTEST_SKIP() << "AMX not run: this processor has no tiles";
+  }
+  EXPECT_EQ(RequestTilePermission(), 0);
+  EXPECT_EQ(RequestTilePermission(), 0);
 }
 
 }  // namespace

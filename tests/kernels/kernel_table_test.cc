@@ -61,6 +61,24 @@ TEST(KernelTable, OnlyTablesThatTheProcessorRunsAreListed) {
   const cpu::CpuFeatures features = cpu::DetectCpuFeatures();
   EXPECT_EQ(FindKernelTable("avx2") != nullptr, features.has_avx2);
   EXPECT_EQ(FindKernelTable("avx512") != nullptr, features.has_avx512);
+  EXPECT_TRUE(features.has_amx || FindKernelTable("amx") == nullptr);
+}
+
+TEST(KernelTable, AMissingTableHasAReason) {
+  const bool is_missing = cpu::DetectCpuFeatures().has_amx && FindKernelTable("amx") == nullptr;
+  EXPECT_EQ(std::strlen(RunnableKernelTables().missing) > 0, is_missing);
+}
+
+// Only the table that has a use for it asks for room behind the rows of activations.
+TEST(KernelTable, TilesOfActivationsNeedRoomForManyTokensOnly) {
+  const KernelTable* const amx = FindKernelTable("amx");
+  if (amx == nullptr) {
+    GTEST_SKIP() << "AMX not run";
+  }
+  const KernelTable& avx512 = *FindKernelTable("avx512");
+  EXPECT_EQ(amx->quantized_bytes(8, 64), avx512.quantized_bytes(8, 64));
+  // 17 tokens are two tiles of two groups, each 1024 bytes and four vectors of 64.
+  EXPECT_EQ(amx->quantized_bytes(17, 64), avx512.quantized_bytes(17, 64) + 2 * 2 * 1280);
 }
 
 }  // namespace

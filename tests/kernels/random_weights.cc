@@ -43,15 +43,25 @@ static_assert(
     }(),
     "kHalfFields is indexed by the enumeration");
 
-// Scales of ordinary size, or near 1.
-void FillScales(Random& random, WeightFormat format, bool is_one, std::byte* block) {
+// A half of random sign, denormal, or zero one time in four.
+uint16_t TinyHalf(Random& random) {
+  return random.Below(4) == 0 ? uint16_t{0} : static_cast<uint16_t>(random.Bits() & 0x83FF);
+}
+
+// Scales of ordinary size, near 1, or tiny.
+void FillScales(Random& random, WeightFormat format, WeightFill fill, std::byte* block) {
   const HalfFields& fields = kHalfFields[static_cast<int>(format)];
-  const uint16_t scale = FloatToHalf(is_one ? 1.0F : random.Uniform(0.001F, 0.1F));
+  const bool is_one = fill == WeightFill::kExtremeCodes;
+  const bool is_tiny = fill == WeightFill::kTinyScales;
+  const uint16_t scale =
+      is_tiny ? TinyHalf(random) : FloatToHalf(is_one ? 1.0F : random.Uniform(0.001F, 0.1F));
   if (fields.scale >= 0) {
     StoreBits(block + fields.scale, scale);
   }
   if (fields.minimum >= 0) {
-    StoreBits(block + fields.minimum, FloatToHalf(is_one ? -1.0F : random.Uniform(-0.5F, 0.5F)));
+    StoreBits(
+        block + fields.minimum,
+        is_tiny ? TinyHalf(random) : FloatToHalf(is_one ? -1.0F : random.Uniform(-0.5F, 0.5F)));
   }
   if (format == WeightFormat::kIQ1_M) {  // four bits of the half in the highest of each factor word
     for (int i = 0; i < 4; ++i) {
@@ -59,10 +69,11 @@ void FillScales(Random& random, WeightFormat format, bool is_one, std::byte* blo
       block[49 + 2 * i] = static_cast<std::byte>(rest | (scale >> (4 * i) & 15) << 4);
     }
   } else if (format == WeightFormat::kMXFP4) {
-    block[0] = static_cast<std::byte>(is_one ? 127 : 118 + random.Below(8));
+    block[0] = static_cast<std::byte>(is_one ? 127 : (is_tiny ? 0 : 118) + random.Below(8));
   } else if (format == WeightFormat::kNVFP4) {
     for (int i = 0; i < 4; ++i) {
-      block[i] = static_cast<std::byte>(is_one ? 0x38 : 0x08 + random.Below(0x38));
+      block[i] = static_cast<std::byte>(
+          is_one ? 0x38 : random.Below(is_tiny ? 0x08 : 0x38) + (is_tiny ? 0 : 0x08));
     }
   }
 }
@@ -94,7 +105,7 @@ void FillBlock(Random& random, const WeightFormatInfo& info, WeightFill fill, st
   if (fill == WeightFill::kAnyBits) {
     return;
   }
-  FillScales(random, info.format, fill == WeightFill::kExtremeCodes, block);
+  FillScales(random, info.format, fill, block);
 }
 
 }  // namespace

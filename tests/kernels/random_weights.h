@@ -15,6 +15,7 @@ enum class WeightFill {
   kOrdinary,      // finite scales of ordinary size, any codes
   kAnyBits,       // every byte random: infinite, NaN and negative scales among them
   kExtremeCodes,  // all codes at one end of their range, scale 1
+  kTinyScales,    // any codes; scales and minima denormal or zero where they are half precision
 };
 
 struct StoredMatrix {
