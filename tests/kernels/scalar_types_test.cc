@@ -98,5 +98,33 @@ TEST(ScalarTypes, UnsignedE4M3NumbersAreHalved) {
   }
 }
 
+TEST(ScalarTypes, E4M3HasNoInfinityAndOneNaNOfEachSign) {
+  EXPECT_EQ(E4M3ToFloat(0x01), 0.001953125F);
+  EXPECT_EQ(E4M3ToFloat(0x07), 0.013671875F);
+  EXPECT_EQ(E4M3ToFloat(0x08), 0.015625F);
+  EXPECT_EQ(E4M3ToFloat(0x3d), 1.625F);
+  EXPECT_EQ(E4M3ToFloat(0xb8), -1.0F);
+  EXPECT_EQ(E4M3ToFloat(0x7e), 448.0F);
+  EXPECT_EQ(E4M3ToFloat(0xfc), -384.0F);
+  EXPECT_TRUE(std::signbit(E4M3ToFloat(0x80)));
+  EXPECT_TRUE(std::isnan(E4M3ToFloat(0x7f)));
+  EXPECT_TRUE(std::isnan(E4M3ToFloat(0xff)));
+  double sum = 0;
+  for (int code = 0; code < 0x7f; ++code) {
+    sum += E4M3ToFloat(static_cast<uint8_t>(code));
+  }
+  EXPECT_EQ(sum, 5407.875);
+}
+
+TEST(ScalarTypes, E5M2IsTheUpperByteOfAHalf) {
+  EXPECT_EQ(E5M2ToFloat(0x01), 1.52587890625e-05F);
+  EXPECT_EQ(E5M2ToFloat(0x07), 0.0001068115234375F);
+  EXPECT_EQ(E5M2ToFloat(0x3d), 1.25F);
+  EXPECT_EQ(E5M2ToFloat(0xb8), -0.5F);
+  EXPECT_EQ(E5M2ToFloat(0x7b), 57344.0F);
+  EXPECT_TRUE(std::isinf(E5M2ToFloat(0x7c)));
+  EXPECT_TRUE(std::isnan(E5M2ToFloat(0x7e)));
+}
+
 }  // namespace
 }  // namespace trireme::kernels

@@ -20,27 +20,28 @@ class BitNet final : public Method {
 
   absl::StatusOr<MaybeMatrix> Read(const ModuleTensors& module,
                                    const std::optional<MatrixExtents>& wanted) const override {
-    const std::optional<StoredPart> codes = module.Find("weight");
-    if (!codes.has_value() || codes->dtype != "U8") {
+    const std::optional<StoredPart> weight = module.Find("weight");
+    if (!weight.has_value() || weight->dtype != "U8") {
       return nullptr;
     }
-    if (codes->extents.size() != 2) {
+    ASSIGN_OR_RETURN(const StoredPart codes, module.Get("weight", {"U8"}));
+    if (codes.extents.size() != 2) {
       return module.Error("weight", "is no matrix");
     }
     QuantizedParts parts;
     parts.source = &module.source();
-    parts.extents = {.rows = codes->extents[0] * kRowsPerByte, .columns = codes->extents[1]};
+    parts.extents = {.rows = codes.extents[0] * kRowsPerByte, .columns = codes.extents[1]};
     RETURN_IF_ERROR(module.CheckMatrix("weight", parts.extents, wanted));
     ASSIGN_OR_RETURN(const StoredPart scale, module.Get("weight_scale", {"BF16", "F16", "F32"}));
     RETURN_IF_ERROR(OneNumber(module, scale, divides_).status());
-    parts.Add(*codes);
+    parts.Add(codes);
     parts.Add(scale);
     parts.scheme = "bitnet, ternary";
     parts.meaning = divides_ ? CodeMeaning::kTableDivided : CodeMeaning::kTable;
     parts.numbers = TernaryNumbers();
     parts.code_bits = 2;
     parts.codes =
-        std::make_unique<SlabCodes>(codes->bytes, parts.extents.rows, parts.extents.columns);
+        std::make_unique<SlabCodes>(codes.bytes, parts.extents.rows, parts.extents.columns);
     RETURN_IF_ERROR(AddScales(module, scale, {.layout = ScaleLayout::kTensor}, &parts));
     return std::make_shared<QuantizedMatrix>(std::move(parts));
   }

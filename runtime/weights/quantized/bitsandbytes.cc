@@ -168,7 +168,8 @@ absl::StatusOr<MaybeMatrix> ReadFourBits(const ModuleTensors& module, const std:
   // Bytes, or the same bytes under a wider type.
   ASSIGN_OR_RETURN(const StoredPart codes, module.Get("weight", {"U8", "BF16", "F16", "F32"}));
   const auto code_bytes = static_cast<int64_t>(codes.bytes.size());
-  if (code_bytes != (parts.extents.rows * parts.extents.columns + 1) / 2) {
+  const bool fits = parts.extents.rows <= 2 * code_bytes / parts.extents.columns;
+  if (!fits || code_bytes != (parts.extents.rows * parts.extents.columns + 1) / 2) {
     return module.Error("weight", absl::StrCat("has ", code_bytes, " bytes; the shape [",
                                                parts.extents.rows, ", ", parts.extents.columns,
                                                "] of ", state_suffix, " needs half of its values"));

@@ -21,6 +21,8 @@
 namespace trireme::weights {
 namespace {
 
+constexpr int64_t kWordBits = 32;
+
 enum class Format : uint8_t { kPacked, kInteger, kFloat8, kNvfp4, kMxfp4, kMxfp8 };
 
 struct FormatName {
@@ -259,6 +261,11 @@ class CompressedTensors final : public Method {
     RETURN_IF_ERROR(module.CheckMatrix("weight_shape", parts.extents, wanted));
     const int64_t words = codes.extents[1];
     RETURN_IF_ERROR(module.CheckExtents(codes, {parts.extents.rows, words}));
+    if (parts.extents.columns > words * kWordBits) {
+      return module.Error("weight_shape",
+                          absl::StrCat("says ", parts.extents.columns, " inputs, which ", words,
+                                       " words cannot hold"));
+    }
     ASSIGN_OR_RETURN(const bool is_padded,
                      IsPadded(module, "weight_packed", parts.extents.columns, group.bits, words));
     parts.Add(codes);

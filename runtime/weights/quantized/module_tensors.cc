@@ -33,6 +33,9 @@ absl::StatusOr<StoredPart> ModuleTensors::Get(
     return Error(suffix, "is missing; the weights cannot be read without it");
   }
   RETURN_IF_ERROR(CheckDtype(*part, dtypes));
+  if (std::find(part->extents.begin(), part->extents.end(), 0) != part->extents.end()) {
+    return Error(suffix, "has a dimension of zero, so no elements; wanted some");
+  }
   return *std::move(part);
 }
 

@@ -61,7 +61,7 @@ class ModuleTensors {
   std::optional<StoredPart> Find(absl::string_view suffix) const;
   bool Has(absl::string_view suffix) const { return Find(suffix).has_value(); }
 
-  // InvalidArgument when the part is missing or of another type; both name it.
+  // InvalidArgument when the part is missing, empty or of another type; all name it.
   absl::StatusOr<StoredPart> Get(absl::string_view suffix,
                                  std::initializer_list<absl::string_view> dtypes) const;
   absl::StatusOr<StoredPart> Get(absl::string_view suffix,

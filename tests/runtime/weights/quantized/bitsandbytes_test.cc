@@ -109,7 +109,9 @@ TEST(BitsAndBytesTest, WhatContradictsIsNamed) {
   parts.Add<uint8_t>("m.weight", "U8", {3, 1}, {1, 2, 3});
   EXPECT_THAT(parts.ErrorOf(BitsAndBytesMethod(*config)), HasSubstr("m.weight has 3 bytes"));
   for (const char* state : {"{}", "7", R"({"quant_type":"nf4","blocksize":0,"shape":[2,4]})",
-                            R"({"quant_type":"nf4","blocksize":64,"shape":[8]})"}) {
+                            R"({"quant_type":"nf4","blocksize":64,"shape":[8]})",
+                            R"({"quant_type":"nf4","blocksize":64,)"
+                            R"("shape":[4611686018427387904,4611686018427387904]})"}) {
     const std::vector<uint8_t> bytes = BytesOf(state);
     parts.Add<uint8_t>(kState, "U8", {static_cast<int64_t>(bytes.size())}, bytes);
     EXPECT_FALSE(parts.Read(BitsAndBytesMethod(*config)).ok()) << state;

@@ -124,6 +124,9 @@ TEST(CompressedTensorsTest, WhatContradictsIsNamed) {
               HasSubstr("m.weight_shape"));
   EXPECT_THAT(parts.ErrorOf(MethodFor("pack-quantized", kAsymmetric)),
               HasSubstr("m.weight_packed has 2 words for 40 codes"));
+  parts.Add<int64_t>("m.weight_shape", "I64", {2}, {8, int64_t{1} << 62});
+  EXPECT_THAT(parts.ErrorOf(MethodFor("pack-quantized", kAsymmetric)),
+              HasSubstr("m.weight_shape says"));
   parts = Packed();
   parts.Add<uint16_t>("m.weight", "BF16", {8, 10}, std::vector<uint16_t>(80));
   EXPECT_THAT(parts.ErrorOf(MethodFor("pack-quantized", kAsymmetric)),
