@@ -22,6 +22,13 @@
 namespace trireme::kernels::avx512 {
 namespace {
 
+// Lane kLane in all lanes.
+template <int kLane>
+inline Lanes BroadcastLane(Lanes a) {
+  const __m512 four = _mm512_shuffle_f32x4(a.value, a.value, kLane / 4 * 0x55);
+  return {_mm512_permute_ps(four, kLane % 4 * 0x55)};
+}
+
 // ---- bytes as 32 words of 16 bits
 inline Bytes SetWords(int x) { return {_mm512_set1_epi16(static_cast<int16_t>(x))}; }
 inline Bytes AddWords(Bytes a, Bytes b) { return {_mm512_add_epi16(a.value, b.value)}; }
@@ -85,6 +92,14 @@ template <int kTile>
 template <int kTile>
 [[gnu::always_inline]] inline void LoadTile(const std::byte* source) {
   __asm__ volatile("tileloadd (%1,%2,1), %%tmm%c0"
+                   :
+                   : "i"(kTile), "r"(source), "r"(int64_t{64}),
+                     "m"(*reinterpret_cast<const TileBytes*>(source)));
+}
+// The same, and asks the caches not to keep the source in favour of others.
+template <int kTile>
+[[gnu::always_inline]] inline void LoadTileOnce(const std::byte* source) {
+  __asm__ volatile("tileloaddt1 (%1,%2,1), %%tmm%c0"
                    :
                    : "i"(kTile), "r"(source), "r"(int64_t{64}),
                      "m"(*reinterpret_cast<const TileBytes*>(source)));

@@ -77,8 +77,8 @@ TEST(KernelTable, TilesOfActivationsNeedRoomForManyTokensOnly) {
   }
   const KernelTable& avx512 = *FindKernelTable("avx512");
   EXPECT_EQ(amx->quantized_bytes(8, 64), avx512.quantized_bytes(8, 64));
-  // 17 tokens are two tiles of two groups, each 1024 bytes and four vectors of 64.
-  EXPECT_EQ(amx->quantized_bytes(17, 64), avx512.quantized_bytes(17, 64) + 2 * 2 * 1280);
+  // 33 tokens are three tiles of two groups, each 1024 bytes and four vectors of 64.
+  EXPECT_EQ(amx->quantized_bytes(33, 64), avx512.quantized_bytes(33, 64) + 3 * 2 * 1280);
 }
 
 }  // namespace

@@ -15,6 +15,11 @@
 namespace trireme::kernels::portable {
 namespace {
 
+template <int kLane>
+inline Lanes BroadcastLane(Lanes a) {
+  return Set(a.value[kLane]);
+}
+
 // ---- bytes as 32 words of 16 bits
 struct Words {
   int16_t value[2 * kLaneCount];
@@ -85,6 +90,10 @@ inline void ClearTile() {
 template <int kTile>
 inline void LoadTile(const std::byte* source) {
   std::memcpy(&TileOf(kTile), source, sizeof(Tile));
+}
+template <int kTile>
+inline void LoadTileOnce(const std::byte* source) {
+  LoadTile<kTile>(source);
 }
 template <int kTile>
 inline void StoreTile(float* target) {
