@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "runtime/base/mutex.h"
 #include "runtime/engine/controller.h"
 #include "runtime/engine/in_process_pipeline.h"
 #include "tests/support/allocation_count.h"
@@ -19,7 +20,7 @@ constexpr uint64_t kWarmStep = 200;
 constexpr uint64_t kLastStep = 1200;
 
 // SendPlan runs on the engine thread, so it can read that thread's count; results come on the
-// rank's.
+// rank's. It waits until all requests are there: one that came after the warm-up would count.
 class CountingPipeline : public Pipeline {
  public:
   explicit CountingPipeline(InProcessPipeline* road) : road_(road) {}
@@ -27,7 +28,9 @@ class CountingPipeline : public Pipeline {
   void SetHandlers(ResultHandler on_result, LossHandler on_loss) override {
     road_->SetHandlers(std::move(on_result), std::move(on_loss));
   }
+  void Start() { started_.Notify(); }
   absl::Status SendPlan(const StepPlan& plan) override {
+    started_.WaitForNotification();
     if (plan.step == kWarmStep) {
       warm_count_ = testing::AllocationsOfThisThread();
     }
@@ -41,6 +44,7 @@ class CountingPipeline : public Pipeline {
 
  private:
   InProcessPipeline* const road_;
+  Notification started_;
   int64_t warm_count_ = -1;
   int64_t last_count_ = -2;
 };
@@ -72,6 +76,7 @@ void DecodeEightSequences(int depth, bool with_text) {
     streams.push_back(std::make_shared<ResponseStream>(tokens_wanted));
     ASSERT_TRUE((*controller)->Submit(request, streams.back()).ok());
   }
+  pipeline.Start();
   for (const auto& stream : streams) {
     const testing::Answer answer = testing::ControllerFixture::Read(*stream);
     EXPECT_TRUE(answer.ending.status.ok());
