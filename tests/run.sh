@@ -16,7 +16,7 @@ passed=0
 ctest --test-dir build/release --output-on-failure --no-tests=error --repeat until-pass:2 "$@" || passed=$?
 log=build/release/Testing/Temporary/LastTest.log
 tests/rows.py "$log" || passed=1
-sed -n 's|^[0-9]*/[0-9]* Testing: |did not pass in its first run: |p' "$log" | sort | uniq -d
+grep -E '^[0-9]+/[0-9]+ Testing: ' "$log" | sort | uniq -d | sed 's|.*Testing: |did not pass in its first run: |'
 if [ "$passed" -ne 0 ]; then
   exit "$passed"
 fi
