@@ -31,32 +31,35 @@ uint32_t LoadWord(const std::byte* codes, int vector, int lane) {
   return word;
 }
 
-// Planes of one or two bits of all columns, from vector first_vector on: bits `bit` (and bit + 1)
-// of each code.
-void WriteBits(const uint32_t (&words)[kGroupWords], int bit, int first_vector, std::byte* codes,
+// Planes of one bit of all columns, or of two, of 16 columns in each vector: bits `bit` (and bit +
+// 1) of each code.
+void WriteBits(const uint32_t (&words)[kGroupWords], int bit, int vector, std::byte* codes,
                int lane) {
   uint32_t plane = 0;
   for (int v = 0; v < kGroupWords; ++v) {
     plane |= (words[v] >> bit & 0x01010101U) << v;
   }
-  *WordOf(codes, first_vector, lane) = plane;
+  *WordOf(codes, vector, lane) = plane;
 }
-void WritePairs(const uint32_t (&words)[kGroupWords], int bit, int first_vector, std::byte* codes,
-                int lane) {
+void WritePairs(const uint32_t (&words)[kGroupWords], int bit, const int (&vectors)[2],
+                std::byte* codes, int lane) {
   for (int p = 0; p < 2; ++p) {
     uint32_t plane = 0;
     for (int u = 0; u < 4; ++u) {
       plane |= (words[4 * p + u] >> bit & 0x03030303U) << (2 * u);
     }
-    *WordOf(codes, first_vector + p, lane) = plane;
+    *WordOf(codes, vectors[p], lane) = plane;
   }
 }
-uint32_t ReadBits(const std::byte* codes, int first_vector, int word, int lane) {
-  return LoadWord(codes, first_vector, lane) >> word & 0x01010101U;
+uint32_t ReadBits(const std::byte* codes, int vector, int word, int lane) {
+  return LoadWord(codes, vector, lane) >> word & 0x01010101U;
 }
-uint32_t ReadPairs(const std::byte* codes, int first_vector, int word, int lane) {
-  return LoadWord(codes, first_vector + word / 4, lane) >> (2 * (word % 4)) & 0x03030303U;
+uint32_t ReadPairs(const std::byte* codes, const int (&vectors)[2], int word, int lane) {
+  return LoadWord(codes, vectors[word / 4], lane) >> (2 * (word % 4)) & 0x03030303U;
 }
+
+template <int kCodeBits>
+constexpr int kLowPairsVector[2] = {kLowPartVector<kCodeBits>, kLowPartVector<kCodeBits> + 1};
 
 // Codes of one row of one group <-> words v = columns 4 v .. 4 v + 3.
 template <int kCodeBits>
@@ -68,17 +71,18 @@ void WriteCodes(const uint32_t (&words)[kGroupWords], std::byte* codes, int lane
   } else if constexpr (kCodeBits >= 4) {
     constexpr uint32_t kLow = 0x0F0F0F0FU;
     for (int v = 0; v < 4; ++v) {
-      *WordOf(codes, v, lane) = (words[v] & kLow) | (words[v + 4] & kLow) << 4;
+      *WordOf(codes, kLowPartVector<kCodeBits> + v, lane) =
+          (words[v] & kLow) | (words[v + 4] & kLow) << 4;
     }
   } else {
-    WritePairs(words, 0, 0, codes, lane);
+    WritePairs(words, 0, kLowPairsVector<kCodeBits>, codes, lane);
   }
   if constexpr (kCodeBits == 3) {
-    WriteBits(words, 2, 2, codes, lane);
+    WriteBits(words, 2, 0, codes, lane);
   } else if constexpr (kCodeBits == 5) {
-    WriteBits(words, 4, 4, codes, lane);
+    WriteBits(words, 4, 0, codes, lane);
   } else if constexpr (kCodeBits == 6) {
-    WritePairs(words, 4, 4, codes, lane);
+    WritePairs(words, 4, kHighPairsVector, codes, lane);
   }
 }
 
@@ -88,16 +92,17 @@ void ReadCodes(const std::byte* codes, int lane, uint32_t (&words)[kGroupWords])
     if constexpr (kCodeBits == 8) {
       words[v] = LoadWord(codes, v, lane);
     } else if constexpr (kCodeBits >= 4) {
-      words[v] = LoadWord(codes, v % 4, lane) >> (v < 4 ? 0 : 4) & 0x0F0F0F0FU;
+      words[v] =
+          LoadWord(codes, kLowPartVector<kCodeBits> + v % 4, lane) >> (v < 4 ? 0 : 4) & 0x0F0F0F0FU;
     } else {
-      words[v] = ReadPairs(codes, 0, v, lane);
+      words[v] = ReadPairs(codes, kLowPairsVector<kCodeBits>, v, lane);
     }
     if constexpr (kCodeBits == 3) {
-      words[v] |= ReadBits(codes, 2, v, lane) << 2;
+      words[v] |= ReadBits(codes, 0, v, lane) << 2;
     } else if constexpr (kCodeBits == 5) {
-      words[v] |= ReadBits(codes, 4, v, lane) << 4;
+      words[v] |= ReadBits(codes, 0, v, lane) << 4;
     } else if constexpr (kCodeBits == 6) {
-      words[v] |= ReadPairs(codes, 4, v, lane) << 4;
+      words[v] |= ReadPairs(codes, kHighPairsVector, v, lane) << 4;
     }
   }
 }
@@ -162,9 +167,7 @@ void PackQuantizedRow(const SliceShape& shape, const std::byte* source, std::byt
   constexpr PieceBytes kBytes = PieceBytesOf(Block::kTraits);
   constexpr int kBlockGroups = InfoOf(Block::kFormat).storage_values / kGroupValues;
   ForEachPiece<Block>(shape, [&](int64_t first_group, int64_t groups, int64_t offset) {
-    std::byte* codes = panel + offset;
-    std::byte* group_scales = codes + groups * kBytes.codes;
-    std::byte* piece_scales = group_scales + groups * kBytes.group_scales;
+    std::byte* piece = panel + offset;
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t stored_group = shape.first_column / kGroupValues + first_group + g;
       Block block;
@@ -175,9 +178,8 @@ void PackQuantizedRow(const SliceShape& shape, const std::byte* source, std::byt
       uint32_t words[kGroupWords];
       static_assert(sizeof(words) == sizeof(group.codes));
       std::memcpy(words, group.codes, sizeof(words));
-      WriteCodes<Block::kTraits.code_bits>(words, codes + g * kBytes.codes, lane);
-      WriteScales<Block::kTraits>(group, group_scales + g * kBytes.group_scales, piece_scales,
-                                  lane);
+      WriteCodes<Block::kTraits.code_bits>(words, piece + CodesOffset(kBytes, g), lane);
+      WriteScales<Block::kTraits>(group, piece + ScalesOffset(kBytes, g), piece, lane);
     }
   });
 }
@@ -196,15 +198,13 @@ void DecodeQuantizedRow(const SliceShape& shape, const std::byte* panel, int lan
   constexpr GroupTraits kTraits = Block::kTraits;
   constexpr PieceBytes kBytes = PieceBytesOf(kTraits);
   ForEachPiece<Block>(shape, [&](int64_t first_group, int64_t groups, int64_t offset) {
-    const std::byte* codes = panel + offset;
-    const std::byte* group_scales = codes + groups * kBytes.codes;
-    const std::byte* piece_scales = group_scales + groups * kBytes.group_scales;
+    const std::byte* piece = panel + offset;
     for (int64_t g = 0; g < groups; ++g) {
       uint32_t words[kGroupWords];
-      ReadCodes<kTraits.code_bits>(codes + g * kBytes.codes, lane, words);
+      ReadCodes<kTraits.code_bits>(piece + CodesOffset(kBytes, g), lane, words);
       WeightGroup group;
       std::memcpy(group.codes, words, sizeof(words));
-      ReadScales<kTraits>(group_scales + g * kBytes.group_scales, piece_scales, lane, &group);
+      ReadScales<kTraits>(piece + ScalesOffset(kBytes, g), piece, lane, &group);
       const GroupScales scales = ScalesOf(kTraits, group);
       float* target = values + (first_group + g) * kGroupValues;
       for (int i = 0; i < kGroupValues; ++i) {

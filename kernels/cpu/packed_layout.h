@@ -5,14 +5,17 @@
 // other. A panel of a quantised format is a run of pieces of up to 8 groups of 32 columns; where
 // the format has superblocks a piece ends at each superblock border, else after every 8 groups from
 // the slice's start. A piece is
-//     codes of group 0, codes of group 1, ... ; scales of group 0, 1, ...; scales of the piece
-// padded to 64 bytes, so that the stream has one direction and codes are aligned.
+//     scales of the piece; scales of a run of groups, codes of its groups; the next run, ...
+// each padded to 64 bytes. A run is as many groups as have their scales in one line of 64 bytes, so
+// a product reads nearly byte after byte, which is what the hardware's prefetchers follow best, and
+// codes are aligned.
 //   codes, as stored, in vectors whose byte j belongs to row j / 4. A low part:
 //     8 bits: 8 vectors, vector v column 4 v + j % 4.
 //     4, 5 and 6 bits: 4 vectors, low nibble column 4 v + j % 4, high nibble that + 16.
 //     2 and 3 bits: 2 vectors p ("pairs"), bits 2u and 2u + 1 column 4 (4 p + u) + j % 4.
-//     Then the high part: 3 and 5 bits: a vector whose bit t is the high bit of column 4 t + j % 4;
-//     6 bits: two vectors of pairs.
+//     And a high part: 3 and 5 bits: before it a vector whose bit t is the high bit of column
+//     4 t + j % 4; 6 bits: a vector of pairs before it, of columns 0 to 15, and one behind it.
+//     Codes are read word by word, so vectors lie in the order of their first use.
 //   scales of a group: half scale[16], then half minimum[16] if there is one (ScaleKind
 //     kGroupHalf); else byte factor[16] for each of its FactorBytes.
 //   scales of a piece: with superblocks half scale[16], then half minimum[16] if there is one.
@@ -47,6 +50,11 @@ constexpr int kPanelRows = 16;
 constexpr int kVectorBytes = 64;
 constexpr int kPieceGroups = 8;
 
+// The vector of a group at which its low part begins, and those of the high pairs of 6 bits.
+template <int kCodeBits>
+constexpr int kLowPartVector = kCodeBits == 3 || kCodeBits == 5 || kCodeBits == 6 ? 1 : 0;
+constexpr int kHighPairsVector[2] = {0, 5};
+
 constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -66,8 +74,31 @@ constexpr PieceBytes PieceBytesOf(GroupTraits traits) {
           HasSuperblocks(traits) ? halves : 0};
 }
 
+// Groups of a run.
+constexpr int RunGroupsOf(PieceBytes bytes) {
+  if (bytes.group_scales == 0) {
+    return kPieceGroups;
+  }
+  return bytes.group_scales < kVectorBytes ? kVectorBytes / bytes.group_scales : 1;
+}
+
 constexpr int64_t PieceSize(PieceBytes bytes, int64_t groups) {
-  return RoundUp(groups * (bytes.codes + bytes.group_scales) + bytes.piece_scales, kVectorBytes);
+  return RoundUp(bytes.piece_scales, kVectorBytes) +
+         RoundUp(groups * bytes.group_scales, kVectorBytes) + groups * bytes.codes;
+}
+
+// Where group g of a piece lies, in bytes from the piece's start, which is where its scales are.
+constexpr int64_t ScalesOffset(PieceBytes bytes, int64_t g) {
+  const int run_groups = RunGroupsOf(bytes);
+  const int64_t run_bytes = run_groups * (bytes.group_scales + bytes.codes);
+  return RoundUp(bytes.piece_scales, kVectorBytes) + g / run_groups * run_bytes +
+         g % run_groups * bytes.group_scales;
+}
+constexpr int64_t CodesOffset(PieceBytes bytes, int64_t g) {
+  const int run_groups = RunGroupsOf(bytes);
+  const int64_t run_bytes = run_groups * (bytes.group_scales + bytes.codes);
+  return RoundUp(bytes.piece_scales, kVectorBytes) + g / run_groups * run_bytes +
+         run_groups * bytes.group_scales + g % run_groups * bytes.codes;
 }
 
 // Groups of the piece that starts at group `done` of a slice of `groups` groups, whose first group

@@ -31,6 +31,8 @@ TEST(PackedLayout, SuperblocksEndPieces) {
   EXPECT_EQ(PackedBytes({WeightFormat::kQ4_K, 16, 320, 256}), (8 * 288 + 64) + (2 * 288 + 64));
   // Q6_K: 384 + 32 bytes a group, 32 a piece: 864 is padded to 896.
   EXPECT_EQ(PackedBytes({WeightFormat::kQ6_K, 16, 64, 64}), 896);
+  // IQ4_XS: 256 + 16 bytes a group, 32 a piece: one group has a line for either.
+  EXPECT_EQ(PackedBytes({WeightFormat::kIQ4_XS, 16, 32, 0}), 64 + 64 + 256);
 }
 
 // 256 columns of a panel are 4096 weights; a piece of eight groups is padded to whole lines.
@@ -72,8 +74,9 @@ TEST(PackedLayout, TwoBitCodesLieInPairs) {
         reinterpret_cast<const std::byte*>(rows.data()),
         sizeof(WeightTQ2_0),
         packed.data()});
+  // The line of the superblock's scale comes first.
   for (int i = 0; i < 32; ++i) {
-    const int byte = static_cast<int>(packed.data()[i / 16 * 64 + 3 * 4 + i % 4]);
+    const int byte = static_cast<int>(packed.data()[64 + i / 16 * 64 + 3 * 4 + i % 4]);
     EXPECT_EQ(byte >> (i / 4 % 4 * 2) & 3, i % 3) << i;
   }
 }
@@ -97,12 +100,64 @@ TEST(PackedLayout, FourColumnsOfARowLieTogether) {
         sizeof(WeightQ8_0),
         packed.data()});
   for (int i = 0; i < 32; ++i) {
-    const int position = i / 4 * 64 + 2 * 4 + i % 4;
+    const int position = 64 + i / 4 * 64 + 2 * 4 + i % 4;
     EXPECT_EQ(static_cast<int>(packed.data()[position]), 128 + i);
   }
-  EXPECT_EQ(static_cast<int>(packed.data()[0]), 128);                 // row 0, value 0
-  EXPECT_EQ(static_cast<int>(packed.data()[512 + 2 * 2 + 1]), 0x3C);  // the scale of row 2
+  EXPECT_EQ(static_cast<int>(packed.data()[64]), 128);          // row 0, value 0
+  EXPECT_EQ(static_cast<int>(packed.data()[2 * 2 + 1]), 0x3C);  // the scale of row 2
   EXPECT_TRUE(packed.GuardsAreIntact());
+}
+
+// Q4_0: the scales of two groups share a line, behind which their codes lie.
+TEST(PackedLayout, ScalesLieBeforeTheCodesOfTheirRun) {
+  constexpr PieceBytes kBytes = PieceBytesOf(WeightQ4_0::kTraits);
+  EXPECT_EQ(RunGroupsOf(kBytes), 2);
+  EXPECT_EQ(ScalesOffset(kBytes, 0), 0);
+  EXPECT_EQ(ScalesOffset(kBytes, 1), 32);
+  EXPECT_EQ(CodesOffset(kBytes, 0), 64);
+  EXPECT_EQ(CodesOffset(kBytes, 1), 64 + 256);
+  EXPECT_EQ(ScalesOffset(kBytes, 2), 64 + 2 * 256);
+  EXPECT_EQ(CodesOffset(kBytes, 7), 3 * (64 + 2 * 256) + 64 + 256);
+  // Q4_K: two lines of halves, then runs of two; Q4_1: a line for each group; Q6_K: one line of
+  // halves, of which half is padding; MXFP4: runs of four.
+  EXPECT_EQ(ScalesOffset(PieceBytesOf(WeightQ4_K::kTraits), 0), 64);
+  EXPECT_EQ(CodesOffset(PieceBytesOf(WeightQ4_K::kTraits), 1), 64 + 64 + 256);
+  EXPECT_EQ(ScalesOffset(PieceBytesOf(WeightQ4_1::kTraits), 1), 64 + 256);
+  EXPECT_EQ(CodesOffset(PieceBytesOf(WeightQ6_K::kTraits), 2), 64 + (64 + 2 * 384) + 64);
+  EXPECT_EQ(ScalesOffset(PieceBytesOf(WeightMXFP4::kTraits), 3), 48);
+  EXPECT_EQ(CodesOffset(PieceBytesOf(WeightMXFP4::kTraits), 4), 64 + 4 * 256 + 64);
+}
+
+// Row 0 of one Q5_0 group with the codes 16 + i: the plane of their high bits comes before the
+// nibbles. Of Q6_K, codes 3 * 16 + 5: pairs of columns 0 to 15, nibbles, pairs of columns 16 to 31.
+TEST(PackedLayout, HighBitsLieWhereTheyAreFirstRead) {
+  WeightQ5_0 row = {};
+  for (int i = 0; i < 16; ++i) {
+    row.nibbles[i] = static_cast<uint8_t>(i | i << 4);
+  }
+  std::memset(row.high_bits, 0xFF, sizeof(row.high_bits));
+  check::GuardedBytes packed(PackedBytes({WeightFormat::kQ5_0, 1, 32, 0}));
+  Pack({{WeightFormat::kQ5_0, 1, 32, 0},
+        reinterpret_cast<const std::byte*>(&row),
+        sizeof(row),
+        packed.data()});
+  for (int j = 0; j < 4; ++j) {
+    EXPECT_EQ(static_cast<int>(packed.data()[64 + j]), 0xFF);  // bit t: column 4 t + j
+    for (int v = 0; v < 4; ++v) {
+      EXPECT_EQ(static_cast<int>(packed.data()[64 + (1 + v) * 64 + j]), (4 * v + j) * 0x11);
+    }
+  }
+  WeightQ6_K block = {};
+  std::memset(block.nibbles, 0x55, sizeof(block.nibbles));
+  std::memset(block.high_pairs, 0xFF, sizeof(block.high_pairs));
+  check::GuardedBytes six(PackedBytes({WeightFormat::kQ6_K, 1, 32, 0}));
+  Pack({{WeightFormat::kQ6_K, 1, 32, 0},
+        reinterpret_cast<const std::byte*>(&block),
+        sizeof(block),
+        six.data()});
+  for (int vector = 0; vector < 6; ++vector) {
+    EXPECT_EQ(static_cast<int>(six.data()[128 + vector * 64]), vector % 5 == 0 ? 0xFF : 0x55);
+  }
 }
 
 TEST(PackedLayout, ARowComesBackFromInsideASuperblock) {
