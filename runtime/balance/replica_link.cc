@@ -21,6 +21,7 @@
 #include "runtime/base/error_reason.h"
 #include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
+#include "runtime/serve/callback_threads.h"
 #include "runtime/serve/grpc_status.h"
 
 namespace trireme::balance {
@@ -256,31 +257,8 @@ class GrpcReplicaLink final : public ReplicaLink {
   absl::flat_hash_set<std::shared_ptr<ExecuteCall>> executes_ ABSL_GUARDED_BY(mutex_);
 };
 
-// gRPC 1.51 ends its callback threads with the last channel that has used them, and aborts when
-// that happens on one of those threads. So one channel stays, which leads nowhere and has made a
-// call.
-class CallbackThreadsKeeper final : public grpc::ClientReadReactor<v1::LoadReport> {
- public:
-  static void Keep() {
-    static auto* const keeper = new CallbackThreadsKeeper;  // for the life of the process
-    (void)keeper;
-  }
-
- private:
-  CallbackThreadsKeeper()
-      : stub_(v1::Engine::NewStub(
-            grpc::CreateChannel("unix:/nowhere", grpc::InsecureChannelCredentials()))) {
-    stub_->async()->WatchLoad(&context_, &request_, this);
-    StartCall();
-  }
-
-  const std::unique_ptr<v1::Engine::Stub> stub_;
-  const v1::WatchLoadRequest request_;
-  grpc::ClientContext context_;
-};
-
 void GrpcReplicaLink::Connect(size_t kept) {
-  CallbackThreadsKeeper::Keep();
+  serve::KeepCallbackThreads();
   stubs_.resize(std::min(stubs_.size(), kept));
   while (stubs_.size() < static_cast<size_t>(std::max(options_.connections, 1))) {
     grpc::ChannelArguments arguments;

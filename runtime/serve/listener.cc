@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/serve/callback_threads.h"
 
 namespace trireme::serve {
 namespace {
@@ -160,6 +161,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(
   if (!is_unix) {
     RETURN_IF_ERROR(SplitAddress(options.address).status());
   }
+  KeepCallbackThreads();
   grpc::ServerBuilder builder;
   SetLimits(options, &builder);
   builder.SetOption(std::make_unique<ReflectionOption>(options.reflection));

@@ -1,7 +1,8 @@
 // What a balancer costs: `balancer_overhead PROGRAM MODEL [STREAMS] [SECONDS]` runs two replicas
-// without a model (clock_replica) in one process, `PROGRAM balance` in another, and here the
-// clients. Each token is the time of its making, so a chunk's way is known; it is measured straight
-// from a replica and through the balancer, and the difference of the medians is printed.
+// without a model (clock_replica) in processes of their own, `PROGRAM balance` in another, and here
+// the clients. Each token is the time of its making, so a chunk's way is known; it is measured
+// straight from a replica and through the balancer, in turn, and the difference of the medians is
+// printed.
 
 #include <fcntl.h>
 #include <grpcpp/channel.h>
@@ -36,6 +37,7 @@ namespace {
 
 constexpr absl::Duration kPeriod = absl::Milliseconds(500);  // between a stream's tokens
 constexpr int kConnections = 4;
+constexpr int kRounds = 3;  // of both ways in turn: a machine's speed changes within a minute
 
 // The way of a time stamp, wrapped like it.
 int32_t Since(int32_t begin) { return (MicrosecondNow() - begin) & 0x7FFFFFFF; }
@@ -43,6 +45,11 @@ int32_t Since(int32_t begin) { return (MicrosecondNow() - begin) & 0x7FFFFFFF; }
 struct Figures {
   std::vector<int32_t> request_us;  // from the call to the making of the first token
   std::vector<int32_t> chunk_us;    // from a token's making to the client
+
+  void Append(const Figures& other) {
+    request_us.insert(request_us.end(), other.request_us.begin(), other.request_us.end());
+    chunk_us.insert(chunk_us.end(), other.chunk_us.begin(), other.chunk_us.end());
+  }
 };
 
 int32_t Percentile(std::vector<int32_t> values, double share) {
@@ -239,22 +246,26 @@ int Run(const std::string& program, const std::string& model, int streams, int s
   Crowd warm(absl::StrCat("127.0.0.1:", port));
   warm.Start(streams / 10 + 1, 2);
   warm.Wait();
-  Crowd direct(absl::StrCat("127.0.0.1:", ports[0]));
-  direct.Start(streams, tokens);
-  const Figures straight = direct.Wait();
+  Figures straight;
+  Figures balanced;
+  int64_t growth = 0;  // of the balancer's memory, with all streams open for the first time
+  for (int round = 0; round < kRounds; ++round) {
+    Crowd direct(absl::StrCat("127.0.0.1:", ports[0]));
+    direct.Start(streams, tokens);
+    straight.Append(direct.Wait());
+    const int64_t before = ResidentKibibytes(balancer.pid);
+    Crowd through(absl::StrCat("127.0.0.1:", port));
+    through.Start(streams, tokens);
+    growth = std::max(growth, ResidentKibibytes(balancer.pid) - before);
+    balanced.Append(through.Wait());
+  }
   Print("direct", straight);
-
-  const int64_t before = ResidentKibibytes(balancer.pid);
-  Crowd through(absl::StrCat("127.0.0.1:", port));
-  through.Start(streams, tokens);
-  const int64_t during = ResidentKibibytes(balancer.pid);
-  const Figures balanced = through.Wait();
   Print("balanced", balanced);
 
   std::printf("added: %d us a request, %d us a chunk (p50); memory %.1f KiB a stream\n",
               Percentile(balanced.request_us, 0.5) - Percentile(straight.request_us, 0.5),
               Percentile(balanced.chunk_us, 0.5) - Percentile(straight.chunk_us, 0.5),
-              static_cast<double>(during - before) / streams);
+              static_cast<double>(growth) / streams);
   for (const Child& child : children) {
     kill(child.pid, SIGKILL);
     waitpid(child.pid, nullptr, 0);
