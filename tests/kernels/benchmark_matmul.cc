@@ -144,7 +144,7 @@ void BenchmarkMatmul(const KernelTable& table, int threads, const MachineLimits&
   }
   for (const WeightFormatInfo& info : kWeightFormats) {
     TimeLayer(table, execution, limits,
-              {"2048 x 2048", info.format, 2048, {2048}, 1, !info.is_quantized}, {1, 4, 8, 128});
+              {"2048 x 2048", info.format, 2048, {2048}, 1, !info.is_quantized}, {1, 4, 8, 16, 32, 128});
   }
 }
 
