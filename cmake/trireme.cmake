@@ -32,6 +32,12 @@ function(trireme_library name)
   endif()
 endfunction()
 
+# A sanitizer makes a test several times as slow.
+set(TRIREME_TIMEOUT_FACTOR 1)
+if(TRIREME_SANITIZE)
+  set(TRIREME_TIMEOUT_FACTOR 10)
+endif()
+
 # trireme_test(NAME LABEL fast SOURCES a_test.cc ... DEPS target ...): one test program of a folder.
 function(trireme_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
@@ -41,6 +47,7 @@ function(trireme_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${TRIREME_TIMEOUT_FACTOR}")
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
   if(TRIREME_SANITIZE MATCHES "thread")
     set_tests_properties(${name} PROPERTIES ENVIRONMENT

@@ -2,6 +2,7 @@
 // a wrong extent shows.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/types/span.h"
 #include "runtime/base/check.h"
@@ -13,16 +14,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(!entries.status().message().empty());
     return 0;
   }
-  // The data lie behind the header, whose length is the first eight bytes.
-  int64_t data_bytes = 0;
+  // The data lie behind the header, whose length the first eight bytes say.
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, data, sizeof(header_bytes));
+  const uint8_t* const tensors = data + sizeof(header_bytes) + header_bytes;
+  const int64_t tensors_bytes = data + size - tensors;
+  int64_t previous_end = 0;
   for (const trireme::weights::SafetensorsEntry& entry : *entries) {
-    CHECK_GE(entry.begin, 0);
-    CHECK_LE(entry.begin, entry.end);
-    CHECK_LE(data_bytes, entry.begin);
-    data_bytes = entry.end;
     CHECK(entry.dtype != nullptr);
+    CHECK_LE(previous_end, entry.begin);
+    CHECK_LE(entry.begin, entry.end);
+    CHECK_LE(entry.end, tensors_bytes);
+    if (entry.begin < entry.end) {
+      [[maybe_unused]] volatile uint8_t end = tensors[entry.begin];
+      end = tensors[entry.end - 1];
+    }
+    previous_end = entry.end;
   }
-  CHECK_LE(data_bytes, static_cast<int64_t>(size) - 8);
-  [[maybe_unused]] volatile uint8_t last = data[size - static_cast<size_t>(data_bytes > 0)];
   return 0;
 }
