@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/weights/json_member_order.h"
 
 namespace trireme::weights {
 namespace {
@@ -30,8 +31,12 @@ std::string Shown(const nlohmann::json& value) {
 
 }  // namespace
 
-JsonConfig::JsonConfig(std::string path, std::string text, std::string prefix)
-    : path_(std::move(path)), text_(std::move(text)), prefix_(std::move(prefix)) {}
+JsonConfig::JsonConfig(std::string path, std::shared_ptr<const std::string> text,
+                       std::vector<std::string> place, std::string prefix)
+    : path_(std::move(path)),
+      text_(std::move(text)),
+      place_(std::move(place)),
+      prefix_(std::move(prefix)) {}
 JsonConfig::~JsonConfig() = default;
 
 absl::StatusOr<std::unique_ptr<JsonConfig>> JsonConfig::Read(const std::string& path) {
@@ -46,9 +51,10 @@ absl::StatusOr<std::unique_ptr<JsonConfig>> JsonConfig::Read(const std::string& 
 
 absl::StatusOr<std::unique_ptr<JsonConfig>> JsonConfig::Parse(const std::string& path,
                                                               std::string text) {
-  std::unique_ptr<JsonConfig> config(new JsonConfig(path, std::move(text)));
+  std::unique_ptr<JsonConfig> config(new JsonConfig(
+      path, std::make_shared<const std::string>(std::move(text)), /*place=*/{}, /*prefix=*/""));
   config->root_ = std::make_unique<nlohmann::json>(
-      nlohmann::json::parse(config->text_, nullptr, /*allow_exceptions=*/false));
+      nlohmann::json::parse(config->text(), nullptr, /*allow_exceptions=*/false));
   if (!config->root_->is_object()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is ", config->root_->is_discarded() ? "no JSON" : "no JSON object",
@@ -62,30 +68,44 @@ void JsonConfig::EnterIfObject(absl::string_view key) {
   if (found != root_->end() && found->is_object()) {
     auto inner = std::make_unique<nlohmann::json>(*found);
     root_ = std::move(inner);
+    place_.emplace_back(key);
   }
 }
 
-std::unique_ptr<JsonConfig> JsonConfig::Inner(absl::string_view key,
+std::vector<std::string> JsonConfig::PlaceOf(const std::vector<std::string>& steps) const {
+  std::vector<std::string> place = place_;
+  place.insert(place.end(), steps.begin(), steps.end());
+  return place;
+}
+
+std::unique_ptr<JsonConfig> JsonConfig::Inner(absl::string_view key, std::vector<std::string> steps,
                                               const nlohmann::json& object) const {
-  std::unique_ptr<JsonConfig> inner(new JsonConfig(path_, "", absl::StrCat(prefix_, key, ".")));
+  std::unique_ptr<JsonConfig> inner(
+      new JsonConfig(path_, text_, PlaceOf(steps), absl::StrCat(prefix_, key, ".")));
   inner->root_ = std::make_unique<nlohmann::json>(object);
   return inner;
 }
 
 std::unique_ptr<JsonConfig> JsonConfig::Object(absl::string_view key) const {
   const nlohmann::json* const value = Find(key);
-  return value == nullptr || !value->is_object() ? nullptr : Inner(key, *value);
+  return value == nullptr || !value->is_object() ? nullptr
+                                                 : Inner(key, absl::StrSplit(key, '.'), *value);
 }
 
 std::vector<std::pair<std::string, std::unique_ptr<JsonConfig>>> JsonConfig::Objects(
     absl::string_view key) const {
   std::vector<std::pair<std::string, std::unique_ptr<JsonConfig>>> objects;
   const nlohmann::json* const value = Find(key);
-  if (value != nullptr && value->is_object()) {
-    for (const auto& [name, member] : value->items()) {
-      if (member.is_object()) {
-        objects.emplace_back(name, Inner(absl::StrCat(key, ".", name), member));
-      }
+  if (value == nullptr || !value->is_object()) {
+    return objects;
+  }
+  std::vector<std::string> steps = absl::StrSplit(key, '.');
+  for (const std::string& name : JsonMemberOrder(text(), PlaceOf(steps))) {
+    const auto member = value->find(name);
+    if (member != value->end() && member->is_object()) {
+      steps.push_back(name);
+      objects.emplace_back(name, Inner(absl::StrCat(key, ".", name), steps, *member));
+      steps.pop_back();
     }
   }
   return objects;

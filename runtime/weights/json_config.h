@@ -29,7 +29,7 @@ class JsonConfig {
   ~JsonConfig();
 
   const std::string& path() const { return path_; }
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return *text_; }
 
   // Reads further keys inside the object of this key, where there is one ("text_config").
   void EnterIfObject(absl::string_view key);
@@ -37,7 +37,7 @@ class JsonConfig {
   // The object of this key as settings of their own, whose errors name the whole key; null where
   // there is none.
   std::unique_ptr<JsonConfig> Object(absl::string_view key) const;
-  // The members of that object which are objects, by name; a name may hold dots.
+  // The members of that object which are objects, in the order of the file; a name may hold dots.
   std::vector<std::pair<std::string, std::unique_ptr<JsonConfig>>> Objects(
       absl::string_view key) const;
 
@@ -60,9 +60,13 @@ class JsonConfig {
   absl::Status Error(absl::string_view key, absl::string_view text) const;
 
  private:
-  JsonConfig(std::string path, std::string text, std::string prefix = "");
+  JsonConfig(std::string path, std::shared_ptr<const std::string> text,
+             std::vector<std::string> place, std::string prefix);
 
-  std::unique_ptr<JsonConfig> Inner(absl::string_view key, const nlohmann::json& object) const;
+  // Of the object at `steps` from here, which errors call `key`.
+  std::unique_ptr<JsonConfig> Inner(absl::string_view key, std::vector<std::string> steps,
+                                    const nlohmann::json& object) const;
+  std::vector<std::string> PlaceOf(const std::vector<std::string>& steps) const;
   const nlohmann::json* Find(absl::string_view key) const;  // null when absent or null
   absl::StatusOr<const nlohmann::json*> Get(absl::string_view key) const;
   absl::Status TypeError(absl::string_view key, const nlohmann::json& value,
@@ -70,8 +74,9 @@ class JsonConfig {
   absl::StatusOr<int64_t> ToInteger(absl::string_view key, const nlohmann::json& value) const;
 
   const std::string path_;
-  const std::string text_;
-  const std::string prefix_;  // of keys in errors: empty, or ends in a dot
+  const std::shared_ptr<const std::string> text_;  // of the whole file
+  std::vector<std::string> place_;                 // of root_: names from the outermost object on
+  const std::string prefix_;                       // of keys in errors: empty, or ends in a dot
   std::unique_ptr<nlohmann::json> root_;
 };
 

@@ -46,6 +46,18 @@ TEST(JsonConfigTest, AnInnerObjectKeepsItsWholeKeyInErrors) {
               HasSubstr("config.json: key a.z.n is"));
 }
 
+TEST(JsonConfigTest, MembersComeInTheOrderOfTheFile) {
+  const auto config = ConfigOf(
+      R"({"rules":{"no":{}},"t":{"q":{"rules":{"z":{"n":1},"a.b":{"n":2},"y":3,"m":{"n":4}}}}})");
+  config->EnterIfObject("t");
+  const auto members = config->Object("q")->Objects("rules");
+  ASSERT_EQ(members.size(), 3u);
+  EXPECT_EQ(members[0].first, "z");
+  EXPECT_EQ(members[1].first, "a.b");
+  EXPECT_EQ(*members[1].second->Integer("n"), 2);
+  EXPECT_EQ(members[2].first, "m");
+}
+
 TEST(JsonConfigTest, ListsAndWhatCountsAsOne) {
   const auto config = ConfigOf(R"({"i":[1,true],"one":5,"f":[1,2.5],"s":["a","b"]})");
   EXPECT_THAT(*config->Integers("i"), ElementsAre(1, 1));

@@ -126,6 +126,23 @@ TEST(GptqTest, SettingsOfOneModuleComeFirst) {
   EXPECT_EQ(ValuesOf(parts.Read(GptqMethod(*config)))[0], -4);
 }
 
+// As GPTQModel takes them: the first rule of the file that matches, whatever its name.
+TEST(GptqTest, OfRulesThatOverlapTheFirstOfTheFileHolds) {
+  FakeParts parts = Example();
+  const auto value_of = [&](const std::string& rules) {
+    return ValuesOf(parts.Read(
+        GptqMethod(*ConfigOf(R"({"bits":8,"group_size":4,"dynamic":{)" + rules + "}}"))))[0];
+  };
+  const std::string right = R"({"bits":4,"group_size":8})";
+  const std::string wrong = R"({"bits":8,"group_size":8})";
+  EXPECT_EQ(value_of(R"("+:m":)" + right + R"(,"+:.*":)" + wrong), -4);
+  EXPECT_EQ(value_of(R"("+:.*":)" + right + R"(,"+:m":)" + wrong), -4);
+  EXPECT_EQ(value_of(R"("m":)" + right + R"(,"+:m":)" + wrong), -4);
+  EXPECT_THAT(parts.ErrorOf(GptqMethod(
+                  *ConfigOf(R"({"bits":4,"group_size":8,"dynamic":{"m":)" + wrong + "}}"))),
+              HasSubstr("m."));
+}
+
 TEST(GptqTest, WhatContradictsIsNamed) {
   const auto config = ConfigOf(kFourBits);
   FakeParts parts = Example();
