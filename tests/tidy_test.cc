@@ -158,6 +158,7 @@ const std::map<std::string, std::string>& TestedElsewhere() {
       {"runtime/weights/quantized/groups.cc", "tests/runtime/weights/quantized/gptq_test.cc"},
       {"runtime/weights/quantized/module_tensors.cc",
        "tests/runtime/weights/quantized/gptq_test.cc"},
+      {"runtime/weights/slice_rows.cc", "tests/runtime/weights/shard_plan_test.cc"},
       {"runtime/weights/tensor_values.cc", "tests/end_to_end/quantized_test.py"},
   };
   return *elsewhere;
