@@ -1,6 +1,7 @@
 #include "launcher/exit_codes.h"
 
 #include "absl/status/status.h"
+#include "runtime/engine/damaged_model.h"
 
 namespace trireme::launcher {
 
@@ -27,6 +28,9 @@ ExitCode ExitCodeOfFile(const absl::Status& status) {
 }
 
 ExitCode ExitCodeOfReplica(const absl::Status& status) {
+  if (engine::IsDamagedModel(status)) {
+    return ExitCode::kBadCheckpoint;
+  }
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return ExitCode::kOk;

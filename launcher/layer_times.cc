@@ -111,7 +111,7 @@ class MeasuredRank {
     const spec::ModelSpec& model = checkpoint_.model_spec();
     ASSIGN_OR_RETURN(const weights::ShardPlan plan, weights::PlanShard(checkpoint_, part_, table));
     ASSIGN_OR_RETURN(shard_,
-                     weights::LoadShard(checkpoint_, plan, table, question_.threads, nullptr));
+                     weights::LoadShard(checkpoint_, plan, table, {.threads = question_.threads}));
     ASSIGN_OR_RETURN(cache::KvCache kv_cache,
                      cache::KvCache::Create({.format = question_.kv_format,
                                              .layers = part_.layers.size(),

@@ -43,10 +43,11 @@ std::string LayoutText(const topology::Layout& layout) {
 
 std::string SettingsText(const engine::RankOptions& options) {
   return absl::StrFormat(
-      "context %d, KV blocks %d, step tokens %d, sequences %d, KV format %d, activations %d",
+      "context %d, KV blocks %d, step tokens %d, sequences %d, KV format %d, activations %d, bad "
+      "weights %d",
       options.limits.context, options.limits.blocks, options.limits.tokens,
       options.limits.sequences, static_cast<int>(options.kv_format),
-      static_cast<int>(options.activations));
+      static_cast<int>(options.activations), static_cast<int>(options.bad_weights));
 }
 
 }  // namespace

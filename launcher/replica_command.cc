@@ -176,6 +176,9 @@ std::vector<std::string> ServeWords(const ClusterFile& file, const ClusterReplic
     Add(&words, {"--kv-tokens", absl::StrCat(start.kv_tokens)});
   }
   Add(&words, {"--kv-cache", file.model.kv_cache, "--activations", file.model.activations});
+  if (file.model.bad_weights != topology::ClusterModel().bad_weights) {
+    Add(&words, {"--bad-weights", file.model.bad_weights});
+  }
   if (!replica.settings.interfaces.control.empty()) {
     Add(&words, {"--control-interface", replica.settings.interfaces.control});
   }

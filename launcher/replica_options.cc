@@ -32,9 +32,14 @@ ABSL_FLAG(std::string, threads, "0",
           "2,1; 0: this machine's cores over the ranks");
 ABSL_FLAG(std::string, activations, "auto",
           "auto, or float32: decoded weights times float32 activations, the slow check");
-ABSL_FLAG(std::string, kv_cache, "f16", "number format of keys and values: f16, f32, bf16, int8 or fp8");
+ABSL_FLAG(std::string, kv_cache, "f16",
+          "number format of keys and values: f16, f32, bf16, int8 or fp8");
 ABSL_FLAG(std::string, kernels, "",
           "kernel table, as in --kernels avx2; empty: the best one of this machine");
+ABSL_FLAG(
+    std::string, bad_weights, "warn",
+    "of a file with weights that are NaN or infinite: warn names them, and requests that meet "
+    "them end with an error; refuse does not load it");
 ABSL_FLAG(int32_t, context_tokens, 0,
           "positions of one sequence, as in --context-tokens 2048; 0: the model's");
 ABSL_FLAG(int32_t, kv_tokens, 0,
@@ -121,6 +126,18 @@ absl::Status ReadFormats(engine::RankOptions* ranks) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<weights::BadWeights> ReadBadWeights() {
+  const std::string text = absl::GetFlag(FLAGS_bad_weights);
+  if (text == "warn") {
+    return weights::BadWeights::kWarn;
+  }
+  if (text == "refuse") {
+    return weights::BadWeights::kRefuse;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("--bad-weights is \"%s\"; it must be warn or refuse", text));
+}
+
 absl::Status ReadLimits(engine::StepLimits* limits) {
   limits->context = absl::GetFlag(FLAGS_context_tokens);
   RETURN_IF_ERROR(CheckRange("context-tokens", limits->context, 0, INT32_MAX));
@@ -138,8 +155,9 @@ absl::Status ReadLimits(engine::StepLimits* limits) {
 }  // namespace
 
 std::vector<const char*> ReplicaFlags(std::vector<const char*> further) {
-  for (const char* name : {"tensor", "stages", "stage_layers", "threads", "activations", "kv_cache",
-                           "kernels", "context_tokens", "kv_tokens", "step_tokens", "sequences"}) {
+  for (const char* name :
+       {"tensor", "stages", "stage_layers", "threads", "activations", "kv_cache", "kernels",
+        "bad_weights", "context_tokens", "kv_tokens", "step_tokens", "sequences"}) {
     further.push_back(name);
   }
   return further;
@@ -174,6 +192,7 @@ absl::StatusOr<ReplicaFlagValues> ReadReplicaFlags() {
       *std::max_element(values.stage_threads.begin(), values.stage_threads.end());
   values.ranks.kernels = absl::GetFlag(FLAGS_kernels);
   RETURN_IF_ERROR(ReadFormats(&values.ranks));
+  ASSIGN_OR_RETURN(values.ranks.bad_weights, ReadBadWeights());
   RETURN_IF_ERROR(ReadLimits(&values.ranks.limits));
   return values;
 }

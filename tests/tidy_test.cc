@@ -153,12 +153,11 @@ const std::map<std::string, std::string>& TestedElsewhere() {
       {"topology/key_values.cc", "tests/topology/cluster_file_test.cc"},
       {"topology/replica_keys.cc", "tests/topology/cluster_file_test.cc"},
       {"runtime/weights/gguf_checkpoint.cc", "tests/runtime/weights/checkpoint_test.cc"},
-      {"runtime/weights/load_shard.cc", "tests/runtime/weights/shard_plan_test.cc"},
       {"runtime/weights/quantized/float_parts.cc", "tests/runtime/weights/quantized/fp8_test.cc"},
       {"runtime/weights/quantized/groups.cc", "tests/runtime/weights/quantized/gptq_test.cc"},
       {"runtime/weights/quantized/module_tensors.cc",
        "tests/runtime/weights/quantized/gptq_test.cc"},
-      {"runtime/weights/slice_rows.cc", "tests/runtime/weights/shard_plan_test.cc"},
+      {"runtime/weights/slice_rows.cc", "tests/runtime/weights/load_shard_test.cc"},
       {"runtime/weights/tensor_values.cc", "tests/end_to_end/quantized_test.py"},
   };
   return *elsewhere;

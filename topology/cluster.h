@@ -27,6 +27,7 @@ struct ClusterModel {
   int64_t context = 0;  // positions of one sequence; 0: what the model allows
   std::string kv_cache = "f16";      // a name of cache/kv_format
   std::string activations = "auto";  // auto or float32
+  std::string bad_weights = "warn";  // warn or refuse
 };
 
 enum class LauncherKind : uint8_t {

@@ -87,6 +87,11 @@ std::vector<ClusterKey> SiteKeys() {
        [](KeyTarget& t, Values v) {
          return PutWord(v[0], {"auto", "float32"}, &t.draft->file.model.activations);
        }},
+      {"model.bad_weights", kScalar, "`warn` or `refuse`", "warn",
+       "what becomes of a file with weights that are NaN or infinite",
+       [](KeyTarget& t, Values v) {
+         return PutWord(v[0], {"warn", "refuse"}, &t.draft->file.model.bad_weights);
+       }},
       {"model.manifest", kUnsupported, "", "", "", nullptr},
       {"model.dtype", kUnsupported, "", "", "", nullptr},
       {"model.determinism", kUnsupported, "", "", "", nullptr},

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "runtime/base/check.h"
 #include "runtime/base/error_reason.h"
 #include "runtime/base/log.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/engine/damaged_model.h"
 #include "runtime/engine/plan_builder.h"
+#include "runtime/model/row_faults.h"
 
 namespace trireme::engine {
 namespace {
@@ -33,6 +36,13 @@ schedule::SchedulerLimits LimitsOf(const ControllerOptions& options, int depth) 
 
 absl::Status Bug(const std::string& text) {
   return WithReason(absl::InternalError(text), kReasonBug);
+}
+
+// A place of model/row_faults.h, for people.
+std::string PlaceName(int32_t place) {
+  return place <= model::kFaultInEmbedding ? "the embedding"
+         : place >= model::kFaultInOutput  ? "the output matrix"
+                                           : absl::StrCat("layer ", place);
 }
 
 absl::Status WithDefaultReason(const absl::Status& status) {
@@ -114,9 +124,15 @@ absl::Status ControllerLoop::TakeResult(const StepResult& result) {
   progress_time_ = now_;
   size_t sample_index = 0;
   const float* logits = result.logits.data();
-  for (const BatchEntry& entry : plan.batch.entries) {
+  auto fault = result.faults.begin();
+  for (size_t index = 0; index < plan.batch.entries.size(); ++index) {
+    const BatchEntry& entry = plan.batch.entries[index];
     scheduler_.Complete(entry);
     LiveRequest* live = LiveOf(entry.sequence);
+    if (fault != result.faults.end() && static_cast<size_t>(fault->sequence) == index) {
+      EndFaulty(live, fault->place);  // what it drew is not looked at
+      ++fault;
+    }
     if (entry.draws) {
       TakeToken(live, result.token_ids[sample_index], result.logprobs[sample_index]);
       ++sample_index;
@@ -128,16 +144,21 @@ absl::Status ControllerLoop::TakeResult(const StepResult& result) {
   return absl::OkStatus();
 }
 
-void ControllerLoop::TakeToken(LiveRequest* live, int32_t token_id, float logprob) {
+void ControllerLoop::EndFaulty(LiveRequest* live, int32_t place) {
   if (live->phase() == SequencePhase::kEnded) {
     return;
   }
-  if (token_id == kNoToken) {
-    scheduler_.Remove(live);
-    EndWithError(live, Bug(absl::StrFormat(
-                           "no token could be drawn at position %d: the model's logits are not "
-                           "numbers; the last stage's log names the logit",
-                           live->token_count())));
+  scheduler_.Remove(live);
+  EndWithError(live,
+               AsDamagedModel(Bug(absl::StrFormat(
+                   "the values of the model are no finite numbers from %s on, at position %d or "
+                   "before: its weights are damaged (the load warns of them, trireme inspect "
+                   "--verify compares the file with its SHA256SUMS) or the hardware is",
+                   PlaceName(place), live->token_count()))));
+}
+
+void ControllerLoop::TakeToken(LiveRequest* live, int32_t token_id, float logprob) {
+  if (live->phase() == SequencePhase::kEnded) {
     return;
   }
   if (live->TakeToken(token_id, logprob, now_)) {
@@ -176,11 +197,30 @@ absl::Status ControllerLoop::CheckResult(const StepResult& result, const PlanInF
     return Bug(absl::StrFormat("step %d gave %d logits; wanted %d", result.step,
                                result.logits.size(), logits));
   }
-  for (const int32_t token_id : result.token_ids) {
-    if (token_id != kNoToken && (token_id < 0 || token_id >= options_.vocabulary)) {
-      return Bug(absl::StrFormat("step %d drew token %d, outside the vocabulary, 0 to %d",
-                                 result.step, token_id, options_.vocabulary - 1));
+  return CheckTokensAndFaults(result, plan.batch);
+}
+
+// A sequence that drew no token is among the faults.
+absl::Status ControllerLoop::CheckTokensAndFaults(const StepResult& result,
+                                                  const schedule::Batch& batch) const {
+  auto fault = result.faults.begin();
+  auto token_id = result.token_ids.begin();
+  for (size_t index = 0; index < batch.entries.size(); ++index) {
+    const bool is_faulty =
+        fault != result.faults.end() && static_cast<size_t>(fault->sequence) == index;
+    fault += is_faulty ? 1 : 0;
+    if (!batch.entries[index].draws) {
+      continue;
     }
+    if (*token_id >= options_.vocabulary || *token_id < (is_faulty ? kNoToken : 0)) {
+      return Bug(absl::StrFormat("step %d drew token %d, outside the vocabulary, 0 to %d",
+                                 result.step, *token_id, options_.vocabulary - 1));
+    }
+    ++token_id;
+  }
+  if (fault != result.faults.end()) {
+    return Bug(absl::StrFormat("step %d has a fault of sequence %d; wanted rising ones below %d",
+                               result.step, fault->sequence, batch.entries.size()));
   }
   return absl::OkStatus();
 }

@@ -40,12 +40,14 @@ class ControllerLoop {
   absl::Status TakeResults();
   absl::Status TakeResult(const StepResult& result);
   absl::Status CheckResult(const StepResult& result, const PlanInFlight& plan) const;
+  absl::Status CheckTokensAndFaults(const StepResult& result, const schedule::Batch& batch) const;
   absl::Status CheckStall() const;
   absl::Status SendPlans();
 
   void TakeRequests();
   void RemoveCancelled();
   void RemoveExpired();
+  void EndFaulty(LiveRequest* live, int32_t place);
   void TakeToken(LiveRequest* live, int32_t token_id, float logprob);
   void TakeLogits(LiveRequest* live, const schedule::BatchEntry& entry, const float* logits);
   void End(LiveRequest* live);

@@ -128,7 +128,9 @@ RankWork Rank::work() const {
 absl::Status Rank::Load(const weights::Checkpoint& checkpoint,
                         const weights::LoadProgress& progress) {
   ASSIGN_OR_RETURN(state_->shard, weights::LoadShard(checkpoint, state_->plan, *state_->table,
-                                                     state_->options.threads, progress));
+                                                     {.threads = state_->options.threads,
+                                                      .bad_weights = state_->options.bad_weights,
+                                                      .progress = progress}));
   ASSIGN_OR_RETURN(cache::KvCache kv_cache, cache::KvCache::Create(state_->kv_shape));
   state_->kv_cache = std::make_unique<cache::KvCache>(std::move(kv_cache));
   ASSIGN_OR_RETURN(

@@ -30,7 +30,8 @@ struct RankOptions {
   kernels::KeyValueFormat kv_format = kernels::KeyValueFormat::kF16;
   model::ActivationMode activations = model::ActivationMode::kAuto;
   std::string kernels;  // name of a table; empty: the best one of this machine
-  int threads = 1;      // of each rank
+  weights::BadWeights bad_weights = weights::BadWeights::kWarn;
+  int threads = 1;  // of each rank
 };
 
 // Exact bytes of one rank, known before anything is loaded.

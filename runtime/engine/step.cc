@@ -129,6 +129,7 @@ void StepResult::Clear() {
   token_ids.clear();
   logprobs.clear();
   logits.clear();
+  faults.clear();
 }
 
 absl::Status ValidateStepPlan(const StepPlan& plan, const StepLimits& limits, int64_t vocabulary) {

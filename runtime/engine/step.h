@@ -65,9 +65,15 @@ struct StepPlan {
   void Reserve(const StepLimits& limits);
 };
 
-// In StepResult::token_ids: no token could be drawn, because the row's logits are no numbers. That
-// request ends INTERNAL.
+// In StepResult::token_ids: no token could be drawn. The sequence is among the faults.
 inline constexpr int32_t kNoToken = -1;
+
+// A sequence whose values are no finite numbers any more. That request ends INTERNAL, the others go
+// on.
+struct StepFault {
+  int32_t sequence = 0;  // index into the plan's sequences
+  int32_t place = 0;     // where it began: a layer, or another place of model/row_faults.h
+};
 
 struct StepResult {
   uint64_t step = 0;
@@ -76,6 +82,7 @@ struct StepResult {
   std::vector<float> logprobs;     // [samples]: natural log-probability of the drawn token at
                                    // temperature 1; 0 where not wanted
   std::vector<float> logits;       // [logit_rows, vocabulary] when want_logits
+  std::vector<StepFault> faults;   // by rising sequence, each once
 
   void Clear();
 };

@@ -68,6 +68,7 @@ class Writer {
  private:
   static void Write(const PlanSequence& sequence, Writer* writer);
   static void Write(const PlanSample& sample, Writer* writer);
+  static void Write(const StepFault& fault, Writer* writer);
 
   void Tag(int field, WireFormatLite::WireType type) {
     Varint(WireFormatLite::MakeTag(field, type));
@@ -113,6 +114,11 @@ void Writer::Write(const PlanSample& sample, Writer* writer) {
   writer->Small(9, sample.want_logprob ? 1 : 0);
 }
 
+void Writer::Write(const StepFault& fault, Writer* writer) {
+  writer->Fixed32(1, fault.sequence);
+  writer->Fixed32(2, fault.place);
+}
+
 constexpr uint32_t kKindCompute = 1;
 constexpr uint32_t kKindShutdown = 2;
 
@@ -136,6 +142,7 @@ void WriteResult(const StepResult& result, Writer* writer) {
   writer->Packed(4, result.token_ids);
   writer->Packed(5, result.logprobs);
   writer->Packed(6, result.logits);
+  writer->Messages(7, result.faults);
 }
 
 template <typename Value>
@@ -268,6 +275,19 @@ bool ReadMessage(CodedInputStream* input, PlanSample* sample) {
   });
 }
 
+bool ReadMessage(CodedInputStream* input, StepFault* fault) {
+  return ReadFields(input, [&](uint32_t tag) {
+    switch (tag) {
+      case Fixed32Tag(1):
+        return Read(input, &fault->sequence);
+      case Fixed32Tag(2):
+        return Read(input, &fault->place);
+      default:
+        return WireFormatLite::SkipField(input, tag);
+    }
+  });
+}
+
 template <typename Message>
 bool AppendMessage(CodedInputStream* input, std::vector<Message>* messages) {
   int bytes = 0;
@@ -327,6 +347,8 @@ bool ReadResult(CodedInputStream* input, StepResult* result, int32_t* code, std:
         return ReadPacked(input, &result->logprobs);
       case BytesTag(6):
         return ReadPacked(input, &result->logits);
+      case BytesTag(7):
+        return AppendMessage(input, &result->faults);
       default:
         return WireFormatLite::SkipField(input, tag);
     }

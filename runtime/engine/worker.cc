@@ -1,5 +1,7 @@
 #include "runtime/engine/worker.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -8,7 +10,9 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/engine/step.h"
 #include "runtime/model/batch.h"
+#include "runtime/model/row_faults.h"
 #include "runtime/sample/sampler.h"
+#include "runtime/weights/finite_scan.h"
 
 namespace trireme::engine {
 namespace {
@@ -29,6 +33,7 @@ Worker::Worker(const WorkerOptions& options, model::Stage* stage, const RankLink
       sampler_(Samples(options.part) ? options.vocabulary : 0) {
   slots_.reserve(options.limits.tokens);
   sequences_.reserve(options.limits.sequences);
+  faults_.reserve(options.limits.sequences);
 }
 
 absl::Status Worker::Run() {
@@ -92,29 +97,72 @@ absl::Status Worker::Answer(const StepPlan& plan) {
   }
   result_.Clear();
   result_.step = plan.step;
-  RETURN_IF_ERROR(Sample(plan, logits));
+  FindSequenceFaults(plan, logits);
+  Sample(plan, logits);
+  ReportFaults();
   if (plan.want_logits) {
     result_.logits.assign(logits.begin(), logits.end());
   }
   return links_.plans->SendResult(result_);
 }
 
-absl::Status Worker::Sample(const StepPlan& plan, absl::Span<const float> logits) {
-  for (const PlanSample& sample : plan.samples) {
-    const absl::Span<const float> row =
-        logits.subspan(static_cast<size_t>(sample.logit_index * options_.vocabulary),
-                       static_cast<size_t>(options_.vocabulary));
-    const absl::StatusOr<sample::Sampled> drawn = sampler_.Sample(
-        row, sample.sampling, {.choice = sample.choice, .position = sample.position},
-        sample.want_logprob);
-    if (!drawn.ok()) {
-      // Logits that are no numbers end the one request that has them (kNoToken); the others go on.
-      Log(LogLevel::kError, drawn.status().message());
-    }
-    result_.token_ids.push_back(drawn.ok() ? drawn->token_id : kNoToken);
-    result_.logprobs.push_back(drawn.ok() ? drawn->logprob : 0);
+absl::Span<const float> Worker::LogitsOfRow(absl::Span<const float> logits,
+                                            size_t logit_index) const {
+  const auto vocabulary = static_cast<size_t>(options_.vocabulary);
+  return logits.subspan(logit_index * vocabulary, vocabulary);
+}
+
+int32_t& Worker::FaultOf(const StepPlan& plan, size_t logit_index) {
+  const int32_t row = plan.logit_rows[logit_index];
+  const auto after = std::upper_bound(
+      plan.sequences.begin(), plan.sequences.end(), row,
+      [](int32_t value, const PlanSequence& sequence) { return value < sequence.first_row; });
+  return faults_[static_cast<size_t>(after - plan.sequences.begin()) - 1];
+}
+
+// Of logits that are drawn from the sampler looks at each; those that go out are looked at here.
+void Worker::FindSequenceFaults(const StepPlan& plan, absl::Span<const float> logits) {
+  const absl::Span<const int32_t> rows = stage_->Faults(batch_);
+  faults_.clear();
+  for (const PlanSequence& sequence : plan.sequences) {
+    const auto first = rows.begin() + sequence.first_row;
+    faults_.push_back(*std::min_element(first, first + sequence.rows));
   }
-  return absl::OkStatus();
+  for (size_t index = 0; plan.want_logits && index < plan.logit_rows.size(); ++index) {
+    int32_t& fault = FaultOf(plan, index);
+    if (fault == model::kNoFault && !weights::AreFinite(LogitsOfRow(logits, index))) {
+      fault = model::kFaultInOutput;
+    }
+  }
+}
+
+void Worker::Sample(const StepPlan& plan, absl::Span<const float> logits) {
+  for (const PlanSample& sample : plan.samples) {
+    const auto logit_index = static_cast<size_t>(sample.logit_index);
+    int32_t& fault = FaultOf(plan, logit_index);
+    sample::Sampled sampled{.token_id = kNoToken};
+    if (fault == model::kNoFault) {
+      const absl::StatusOr<sample::Sampled> drawn = sampler_.Sample(
+          LogitsOfRow(logits, logit_index), sample.sampling,
+          {.choice = sample.choice, .position = sample.position}, sample.want_logprob);
+      if (drawn.ok()) {
+        sampled = *drawn;
+      } else {
+        Log(LogLevel::kError, drawn.status().message());
+        fault = model::kFaultInOutput;
+      }
+    }
+    result_.token_ids.push_back(sampled.token_id);
+    result_.logprobs.push_back(sampled.logprob);
+  }
+}
+
+void Worker::ReportFaults() {
+  for (size_t index = 0; index < faults_.size(); ++index) {
+    if (faults_[index] != model::kNoFault) {
+      result_.faults.push_back({.sequence = static_cast<int32_t>(index), .place = faults_[index]});
+    }
+  }
 }
 
 }  // namespace trireme::engine

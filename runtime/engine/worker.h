@@ -61,7 +61,12 @@ class Worker {
   absl::Status RunStep(const StepPlan& plan);
   void Prepare(const StepPlan& plan);
   absl::Status Answer(const StepPlan& plan);
-  absl::Status Sample(const StepPlan& plan, absl::Span<const float> logits);
+  void Sample(const StepPlan& plan, absl::Span<const float> logits);
+  absl::Span<const float> LogitsOfRow(absl::Span<const float> logits, size_t logit_index) const;
+  // Of the sequence that has the logit row.
+  int32_t& FaultOf(const StepPlan& plan, size_t logit_index);
+  void FindSequenceFaults(const StepPlan& plan, absl::Span<const float> logits);
+  void ReportFaults();
 
   const WorkerOptions options_;
   model::Stage* const stage_;
@@ -71,6 +76,7 @@ class Worker {
   std::vector<int64_t> slots_;
   std::vector<kernels::AttentionSequence> sequences_;
   model::Batch batch_;
+  std::vector<int32_t> faults_;  // [sequences of the plan]: model/row_faults.h
   StepResult result_;
 };
 

@@ -136,6 +136,7 @@ void Activations::Cut(const spec::ModelSpec& model, const topology::RankPart& pa
   residual = cutter->Take<float>(tokens * model.model_dim);
   delta = cutter->Take<float>(tokens * model.model_dim);
   normed = cutter->Take<float>(tokens * model.model_dim);
+  faults = cutter->Take<int32_t>(tokens);
   int64_t quantized_bytes = 0;
   for (const int64_t columns : widths.inputs) {
     // Widths that 32 does not divide are multiplied in float32 and need no room here.

@@ -36,6 +36,7 @@ class Activations {
   float* residual = nullptr;  // [tokens, model_dim]: the stream that layers add to
   float* delta = nullptr;     // [tokens, model_dim]: what the last sublayer adds, not added yet
   float* normed = nullptr;    // [tokens, model_dim]
+  int32_t* faults = nullptr;  // [tokens]: row_faults.h
   std::byte* quantized = nullptr;  // the quantised input of the next product
   float* query = nullptr;          // [tokens, query_heads, head_dim] of this rank
   float* key = nullptr;            // [tokens, key_value_heads, head_dim]

@@ -11,6 +11,7 @@ namespace trireme::model {
 namespace {
 
 constexpr float kExcluded = -std::numeric_limits<float>::infinity();
+constexpr float kLeastScore = std::numeric_limits<float>::lowest();
 
 void Softmax(absl::Span<float> values) {
   const float maximum = *std::max_element(values.begin(), values.end());
@@ -81,7 +82,9 @@ void Route(const spec::ExpertsSpec& experts, absl::Span<float> logits,
   }
   const absl::Span<float> scores = scratch.subspan(0, logits.size());
   for (size_t i = 0; i < logits.size(); ++i) {
-    scores[i] = correction.empty() ? logits[i] : logits[i] + correction[i];
+    const float score = correction.empty() ? logits[i] : logits[i] + correction[i];
+    // Nothing that could be taken for excluded: a row of NaNs has distinct experts too.
+    scores[i] = score >= kLeastScore ? score : kLeastScore;
   }
   if (experts.groups > 1) {
     KeepGroups(experts, scores, scratch.subspan(logits.size()));

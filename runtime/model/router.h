@@ -12,7 +12,8 @@ namespace trireme::model {
 
 // `logits` [experts] (router bias added) become scores on the way. `correction` [experts] is added
 // for the choice only, or empty. Fills chosen and weights [experts.used], by falling choice score,
-// the lower index first among equals. `scratch` [experts + groups] is overwritten.
+// the lower index first among equals; the chosen ones differ, whatever the logits are. `scratch`
+// [experts + groups] is overwritten.
 void Route(const spec::ExpertsSpec& experts, absl::Span<float> logits,
            absl::Span<const float> correction, absl::Span<float> scratch,
            absl::Span<int32_t> chosen, absl::Span<float> weights);

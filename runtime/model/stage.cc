@@ -12,6 +12,7 @@
 #include "runtime/model/attention.h"
 #include "runtime/model/linear.h"
 #include "runtime/model/norm.h"
+#include "runtime/model/row_faults.h"
 #include "runtime/spec/tensor_source.h"
 #include "topology/partition_model.h"
 
@@ -54,16 +55,42 @@ absl::Status Stage::Embed(const Batch& batch) {
   return absl::OkStatus();
 }
 
+absl::Span<const int32_t> Stage::Faults(const Batch& batch) const {
+  return {context_.activations->faults, static_cast<size_t>(batch.tokens())};
+}
+
+void Stage::FindFaultsIn(const float* x, const Batch& batch, int64_t layer) const {
+  FindFaults(context_.execution, x, model_.model_dim, static_cast<int32_t>(layer),
+             {context_.activations->faults, static_cast<size_t>(batch.tokens())});
+}
+
 absl::Status Stage::RunLayers(const Batch& batch) {
-  FillRopeTables(model_, batch, *context_.activations);
-  bool has_delta = false;
-  for (const std::unique_ptr<Layer>& layer : layers_) {
-    RETURN_IF_ERROR(layer->Run(context_, batch, has_delta));
-    has_delta = true;
+  const Activations& a = *context_.activations;
+  const topology::RankPart& part = shard_.part;
+  const absl::Span<int32_t> faults(a.faults, static_cast<size_t>(batch.tokens()));
+  std::fill(faults.begin(), faults.end(), kNoFault);
+  if (part.first_stage) {
+    FindFaultsIn(a.residual, batch, kFaultInEmbedding);
+  } else {
+    ReadFaults(context_.execution, a.residual, model_.model_dim,
+               static_cast<int32_t>(part.layers.begin - 1), faults);
   }
-  context_.table->add(context_.execution, {.x = context_.activations->residual,
-                                           .delta = context_.activations->delta,
-                                           .count = batch.tokens() * model_.model_dim});
+  FillRopeTables(model_, batch, a);
+  int64_t layer = part.layers.begin;
+  for (const std::unique_ptr<Layer>& run : layers_) {
+    RETURN_IF_ERROR(run->Run(context_, batch, /*has_delta=*/layer != part.layers.begin));
+    // What attention added is in the stream, what the feed-forward adds is not yet.
+    FindFaultsIn(a.residual, batch, layer);
+    FindFaultsIn(a.delta, batch, layer);
+    ++layer;
+  }
+  context_.table->add(
+      context_.execution,
+      {.x = a.residual, .delta = a.delta, .count = batch.tokens() * model_.model_dim});
+  FindFaultsIn(a.residual, batch, layer - 1);
+  if (!part.last_stage) {
+    WriteFaults(faults, model_.model_dim, a.residual);
+  }
   return absl::OkStatus();
 }
 

@@ -34,12 +34,17 @@ class Stage {
 
   absl::Status RunLayers(const Batch& batch);
 
+  // After RunLayers, of each row: where it lost its numbers, in this stage or one before
+  // (row_faults.h); valid until the next batch.
+  absl::Span<const int32_t> Faults(const Batch& batch) const;
+
   // Last stage, after RunLayers: [logit_rows, vocabulary] on every rank of the tensor group; valid
   // until the next batch.
   absl::StatusOr<absl::Span<const float>> Logits(const Batch& batch);
 
  private:
   void Interleave(int64_t rows);
+  void FindFaultsIn(const float* x, const Batch& batch, int64_t layer) const;
 
   const spec::ModelSpec& model_;
   const weights::Shard& shard_;

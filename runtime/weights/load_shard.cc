@@ -1,20 +1,27 @@
 #include "runtime/weights/load_shard.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/kernel_table.h"
 #include "runtime/base/check.h"
+#include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/device/buffer.h"
 #include "runtime/spec/tensor_roles.h"
+#include "runtime/weights/finite_scan.h"
 #include "runtime/weights/slice_rows.h"
 
 namespace trireme::weights {
@@ -78,23 +85,66 @@ std::vector<Task> TasksOf(const ShardPlan& plan, const kernels::KernelTable& tab
   return tasks;
 }
 
+// The first bad value of each tensor that has one, of several threads.
+class BadTensors {
+ public:
+  void Add(const PlannedTensor& tensor, StoredPlace place, float value) {
+    MutexLock lock(&mutex_);
+    const auto [found, is_new] = places_.try_emplace(tensor.stored.name, place, value);
+    if (!is_new && std::pair(place.row, place.column) <
+                       std::pair(found->second.first.row, found->second.first.column)) {
+      found->second = {place, value};
+    }
+  }
+
+  // "blk.0.ffn_up.weight (nan at row 3, column 5), ..." by name; empty when there are none.
+  std::string Names() {
+    constexpr size_t kNamed = 20;
+    MutexLock lock(&mutex_);
+    std::string names;
+    size_t named = 0;
+    for (const auto& [name, first] : places_) {
+      if (named++ == kNamed) {
+        absl::StrAppend(&names, " and ", places_.size() - kNamed, " more tensors");
+        break;
+      }
+      absl::StrAppendFormat(&names, "%s%s (%f at row %d, column %d)", named == 1 ? "" : ", ", name,
+                            first.second, first.first.row, first.first.column);
+    }
+    return names;
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<std::string, std::pair<StoredPlace, float>> places_ ABSL_GUARDED_BY(mutex_);
+};
+
 absl::Status PackRows(const Task& task, const kernels::KernelTable& table, RowBuffer* buffer,
-                      std::byte* arena) {
+                      std::byte* arena, BadTensors* bad_tensors) {
   ASSIGN_OR_RETURN(kernels::PackArgs args, SliceRows(*task.tensor, *task.slice, task.rows, buffer));
+  if (const std::optional<BadValue> bad = FindBadValue(args)) {
+    bad_tensors->Add(*task.tensor,
+                     PlaceOf(*task.tensor, *task.slice, task.rows.begin + bad->row, bad->column),
+                     bad->value);
+  }
   args.packed = arena + task.slice->arena_offset + task.packed_offset;
   table.pack(args);
   return absl::OkStatus();
 }
 
-absl::Status FillVector(const PlannedTensor& tensor, const PlannedSlice& slice, std::byte* arena) {
+absl::Status FillVector(const PlannedTensor& tensor, const PlannedSlice& slice, std::byte* arena,
+                        BadTensors* bad_tensors) {
   const StoredTensor& stored = tensor.stored;
   std::vector<float> values(static_cast<size_t>(stored.columns));
   RETURN_IF_ERROR(stored.Decode(tensor.first_row, {0, stored.columns}, values.data()));
   float* const target = reinterpret_cast<float*>(arena + slice.arena_offset);
   for (int64_t i = 0; i < slice.shape.rows; ++i) {
-    target[i] =
-        values[static_cast<size_t>(tensor.first_column + (slice.first_row + i) * tensor.row_step)] +
-        tensor.value_offset;
+    const int64_t column = PlaceOf(tensor, slice, i, 0).column;
+    target[i] = values[static_cast<size_t>(column)] + tensor.value_offset;
+  }
+  if (const std::optional<BadValue> bad =
+          FindBadValue(absl::MakeConstSpan(target, static_cast<size_t>(slice.shape.rows)))) {
+    bad_tensors->Add(tensor, PlaceOf(tensor, slice, bad->column, 0), bad->value);
   }
   return absl::OkStatus();
 }
@@ -161,6 +211,26 @@ PackedMatrix MatrixOf(const PlannedTensor& tensor, int64_t model_dim, const std:
   return matrix;
 }
 
+absl::Status JudgeBadTensors(const Checkpoint& checkpoint, const ShardPlan& plan,
+                             BadWeights bad_weights, const std::string& names) {
+  if (names.empty()) {
+    return absl::OkStatus();
+  }
+  const std::string found = absl::StrFormat(
+      "%s: of the weights of rank %d some are no finite numbers: %s; the file is damaged, or was "
+      "written from a training run that diverged: fetch it again, trireme inspect --verify "
+      "compares it with its SHA256SUMS",
+      checkpoint.name(), plan.part.rank, names);
+  if (bad_weights == BadWeights::kRefuse) {
+    return absl::DataLossError(absl::StrCat(found, ". --bad-weights warn loads it all the same"));
+  }
+  Log(LogLevel::kWarning,
+      absl::StrCat(found,
+                   ". Requests that meet them end with an error, --bad-weights refuse "
+                   "refuses the file"));
+  return absl::OkStatus();
+}
+
 // Puts a tensor where the forward pass looks for it.
 void Place(const PlannedTensor& tensor, int64_t model_dim, Shard* shard) {
   const std::byte* const arena = shard->arena.data();
@@ -178,8 +248,7 @@ void Place(const PlannedTensor& tensor, int64_t model_dim, Shard* shard) {
 }  // namespace
 
 absl::StatusOr<Shard> LoadShard(const Checkpoint& checkpoint, const ShardPlan& plan,
-                                const kernels::KernelTable& table, int threads,
-                                const LoadProgress& progress) {
+                                const kernels::KernelTable& table, const LoadOptions& options) {
   Shard shard;
   shard.part = plan.part;
   shard.layers.resize(plan.part.layers.size());
@@ -191,21 +260,24 @@ absl::StatusOr<Shard> LoadShard(const Checkpoint& checkpoint, const ShardPlan& p
   for (const Task& task : tasks) {
     total_bytes += task.packed_bytes;
   }
-  ProgressCounter counter(total_bytes, progress);
+  ProgressCounter counter(total_bytes, options.progress);
   FirstError error;
-  std::vector<RowBuffer> buffers(static_cast<size_t>(threads));
-  kernels::cpu::ThreadPool pool(threads);
+  BadTensors bad_tensors;
+  std::vector<RowBuffer> buffers(static_cast<size_t>(options.threads));
+  kernels::cpu::ThreadPool pool(options.threads);
   pool.ParallelFor(static_cast<int64_t>(tasks.size()), [&](int64_t task_index, int worker_index) {
     const Task& task = tasks[task_index];
     std::byte* const arena = shard.arena.data();
-    error.Update(task.tensor->is_vector ? FillVector(*task.tensor, *task.slice, arena)
-                                        : PackRows(task, table, &buffers[worker_index], arena));
+    error.Update(task.tensor->is_vector
+                     ? FillVector(*task.tensor, *task.slice, arena, &bad_tensors)
+                     : PackRows(task, table, &buffers[worker_index], arena, &bad_tensors));
     counter.Add(task.packed_bytes);
   });
   RETURN_IF_ERROR(checkpoint.CheckUnchanged());
   if (const absl::Status status = error.status(); !status.ok()) {
     return absl::DataLossError(status.message());  // the file is at fault, not an argument
   }
+  RETURN_IF_ERROR(JudgeBadTensors(checkpoint, plan, options.bad_weights, bad_tensors.Names()));
   for (const PlannedTensor& tensor : plan.tensors) {
     Place(tensor, checkpoint.model_spec().model_dim, &shard);
   }

@@ -237,6 +237,7 @@ class BadInputTest(unittest.TestCase):
                 ("--tensor", "two"), ("--stages", "0"), ("--stages", "3"), ("--stages", "-2"),
                 ("--stage-layers", "1,x"), ("--stage-layers", "0,2"), ("--threads", "-1"),
                 ("--threads", "100000"), ("--activations", "int3"), ("--kv-cache", "f8"),
+                ("--bad-weights", "ignore"),
                 ("--kernels", "mmx"), ("--context-tokens", "-1"), ("--kv-tokens", "-5"),
                 ("--step-tokens", "0"), ("--sequences", "0"), ("--temperature", "-1"),
                 ("--temperature", "nan"), ("--temperature", "2.5"), ("--top-k", "-1"),

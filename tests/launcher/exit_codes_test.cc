@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/engine/damaged_model.h"
+
 namespace trireme::launcher {
 namespace {
 
@@ -19,6 +21,12 @@ TEST(ExitCodesTest, AReplicaSaysWhyItEnded) {
   EXPECT_EQ(ExitCodeOfReplica(absl::ResourceExhaustedError("")), ExitCode::kDoesNotFit);
   EXPECT_EQ(ExitCodeOfReplica(absl::DataLossError("")), ExitCode::kBadCheckpoint);
   EXPECT_EQ(ExitCodeOfReplica(absl::InvalidArgumentError("")), ExitCode::kUsage);
+}
+
+TEST(ExitCodesTest, DamagedWeightsAreNoBugOfTheProgram) {
+  const absl::Status status = absl::InternalError("no finite numbers");
+  EXPECT_EQ(ExitCodeOfReplica(status), ExitCode::kInternal);
+  EXPECT_EQ(ExitCodeOfReplica(engine::AsDamagedModel(status)), ExitCode::kBadCheckpoint);
 }
 
 // docs/errors.md promises the numbers to scripts.

@@ -36,6 +36,15 @@ TEST(ReplicaCommandTest, ABalancerKnowsItsReplicasByNameAndAddress) {
             "--kv-cache f16 --activations auto --context-tokens 2048 --model-id small");
 }
 
+TEST(ReplicaCommandTest, BadWeightsAreRefusedWhereTheFileSaysSo) {
+  topology::ClusterFile file = testing::LaptopCluster();
+  EXPECT_THAT(ServeWords(file, file.replicas[0], {}),
+              ::testing::Not(::testing::Contains("--bad-weights")));
+  file.model.bad_weights = "refuse";
+  EXPECT_THAT(ShellText(ServeWords(file, file.replicas[0], {})),
+              ::testing::HasSubstr(" --bad-weights refuse"));
+}
+
 TEST(ReplicaCommandTest, ChildrenShowTheirMetricsOnThePortsAfterTheSupervisors) {
   topology::ClusterFile file = testing::LaptopCluster();
   file.observe.metrics = "127.0.0.1:9400";

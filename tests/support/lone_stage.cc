@@ -39,7 +39,7 @@ LoneStage::LoneStage(const std::string& path, const LoneStageOptions& options)
   const topology::Partition partition = ValueOf(topology::PartitionModel(model.Extents(), {}));
   const topology::RankPart& part = partition.parts[0];
   const weights::ShardPlan plan = ValueOf(weights::PlanShard(*checkpoint_, part, *table_));
-  shard_ = ValueOf(weights::LoadShard(*checkpoint_, plan, *table_, options.threads, nullptr));
+  shard_ = ValueOf(weights::LoadShard(*checkpoint_, plan, *table_, {.threads = options.threads}));
   kv_cache_ = std::make_unique<cache::KvCache>(
       ValueOf(cache::KvCache::Create({.format = options.kv_format,
                                       .layers = part.layers.size(),

@@ -48,6 +48,7 @@ TEST(ClusterFileTest, TheWholeFileBecomesItsValues) {
   EXPECT_EQ(file.model.context, 4096);
   EXPECT_EQ(file.model.kv_cache, "f32");
   EXPECT_EQ(file.model.activations, "float32");
+  EXPECT_EQ(file.model.bad_weights, "refuse");
   EXPECT_EQ(file.network.bytes_per_second, 1.25e9);
   EXPECT_EQ(file.network.latency, absl::Microseconds(50));
   ASSERT_EQ(file.nodes.size(), 2U);

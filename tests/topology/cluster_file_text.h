@@ -13,6 +13,7 @@ model:
   context: 4096
   kv_cache: f32
   activations: float32
+  bad_weights: refuse
 network:
   bandwidth: 10Gbit/s
   latency: 50us

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "runtime/base/error_reason.h"
 #include "runtime/base/mutex.h"
+#include "runtime/model/row_faults.h"
 #include "tests/support/controller_fixture.h"
 #include "tests/support/manual_clock.h"
 
@@ -167,6 +168,12 @@ TEST(ControllerLoopTest, AFaultyResultEndsTheReplica) {
       [](StepResult* result) { result->logprobs.clear(); },
       [](StepResult* result) { result->token_ids[0] = kFixtureVocabulary; },
       [](StepResult* result) { result->token_ids[0] = -2; },
+      [](StepResult* result) { result->token_ids[0] = kNoToken; },  // and no fault says why
+      [](StepResult* result) { result->faults = {{.sequence = 1}}; },
+      [](StepResult* result) { result->faults = {{.sequence = -1}}; },
+      [](StepResult* result) {
+        result->faults = {{.sequence = 0}, {.sequence = 0}};
+      },
       [](StepResult* result) { result->logits.resize(3); },
       [](StepResult* result) { result->status = absl::InternalError("logit of token 4 is nan"); },
   };
@@ -181,25 +188,62 @@ TEST(ControllerLoopTest, AFaultyResultEndsTheReplica) {
   }
 }
 
-TEST(ControllerLoopTest, LogitsThatAreNoNumbersEndTheirRequestOnly) {
-  ControllerFixtureOptions options;
-  options.fault = [](StepResult* result) {
-    // The one with the second draw of a step of two.
-    if (result->token_ids.size() == 2) {
-      result->token_ids[1] = kNoToken;
-    }
+TEST(ControllerLoopTest, D12_ValuesThatAreNoNumbersEndTheirRequestOnly) {
+  struct Case {
+    void (*fault)(StepResult*);
+    const char* place;
   };
+  // Of the second sequence of a step of two.
+  const Case cases[] = {{[](StepResult* result) {
+                           if (result->token_ids.size() == 2) {
+                             result->token_ids[1] = kNoToken;
+                             result->faults = {{.sequence = 1, .place = model::kFaultInOutput}};
+                           }
+                         },
+                         "from the output matrix on"},
+                        {[](StepResult* result) {
+                           if (result->token_ids.size() == 2) {
+                             result->faults = {{.sequence = 1, .place = 17}};
+                           }
+                         },
+                         "from layer 17 on"},
+                        {[](StepResult* result) {
+                           if (result->token_ids.size() == 2) {
+                             result->faults = {{.sequence = 1, .place = model::kFaultInEmbedding}};
+                           }
+                         },
+                         "from the embedding on"}};
+  for (const Case& a_case : cases) {
+    ControllerFixtureOptions options;
+    options.fault = a_case.fault;
+    ControllerFixture fixture(options);
+    fixture.rank().Hold(true);
+    const auto good = fixture.Submit(MakeRequest("good", {1}, 30));
+    fixture.rank().WaitForPlans(1);
+    const auto bad = fixture.Submit(MakeRequest("bad", {2}, 30));
+    fixture.rank().Hold(false);
+    const Answer broken = ControllerFixture::Read(*bad);
+    EXPECT_EQ(broken.ending.status.code(), absl::StatusCode::kInternal);
+    EXPECT_EQ(ReasonOf(broken.ending.status), kReasonBug);
+    EXPECT_THAT(std::string(broken.ending.status.message()), ::testing::HasSubstr(a_case.place));
+    EXPECT_TRUE(broken.token_ids.empty());
+    EXPECT_EQ(ControllerFixture::Read(*good).token_ids, FakeGenerate({1}, 30, kFixtureVocabulary));
+  }
+}
+
+// Chunks of a prompt draw nothing, and a score gives rows: both end at the first fault.
+TEST(ControllerLoopTest, D12_AFaultEndsAPromptAndAScoreToo) {
+  ControllerFixtureOptions options;
+  options.fault = [](StepResult* result) { result->faults = {{.sequence = 0, .place = 3}}; };
   ControllerFixture fixture(options);
-  fixture.rank().Hold(true);
-  const auto good = fixture.Submit(MakeRequest("good", {1}, 30));
-  fixture.rank().WaitForPlans(1);
-  const auto bad = fixture.Submit(MakeRequest("bad", {2}, 30));
-  fixture.rank().Hold(false);
-  const Answer broken = ControllerFixture::Read(*bad);
-  EXPECT_EQ(broken.ending.status.code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(ReasonOf(broken.ending.status), kReasonBug);
-  EXPECT_TRUE(broken.token_ids.empty());
-  EXPECT_EQ(ControllerFixture::Read(*good).token_ids, FakeGenerate({1}, 30, kFixtureVocabulary));
+  const Answer answer = ControllerFixture::Read(
+      *fixture.Submit(MakeRequest("a", std::vector<int32_t>(100, 1), 3)));  // two chunks
+  EXPECT_EQ(answer.ending.status.code(), absl::StatusCode::kInternal);
+  int64_t rows = 0;
+  const absl::Status score =
+      fixture.controller().Score({1, 2, 3}, [&rows](int64_t, absl::Span<const float>) { ++rows; });
+  EXPECT_EQ(score.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(rows, 0);
 }
 
 TEST(ControllerLoopTest, StopEndsEveryStreamAndIsIdempotent) {

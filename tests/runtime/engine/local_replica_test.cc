@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -14,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/engine/response_stream.h"
 #include "runtime/weights/checkpoint.h"
+#include "tests/support/damaged_model.h"
 #include "tests/support/gguf_fixtures.h"
 
 namespace trireme::engine {
@@ -172,6 +175,127 @@ TEST(LocalReplicaTest, BytesOfARankAreWhatThePlanSays) {
   const int64_t kv_bytes = static_cast<int64_t>(model.layers.size()) * 4 * 16 * 2 *
                            model.layers[0].attention.head_dim * 2;
   EXPECT_EQ((*replica)->info().rank_bytes[0].kv_cache, kv_bytes);
+}
+
+struct StreamEnd {
+  absl::Status status;
+  std::vector<int32_t> ids;
+};
+
+// Eight greedy tokens of each prompt, submitted together.
+std::vector<StreamEnd> EndingsOf(Replica& replica,
+                                 const std::vector<std::vector<int32_t>>& prompts) {
+  std::vector<std::shared_ptr<ResponseStream>> streams;
+  for (const std::vector<int32_t>& prompt : prompts) {
+    schedule::Request request;
+    request.id = absl::StrCat("request-", streams.size());
+    request.prompt = prompt;
+    request.stopping.max_tokens = 8;
+    request.stopping.ignore_eos = true;
+    request.want_text = false;
+    streams.push_back(std::make_shared<ResponseStream>(8));
+    EXPECT_TRUE(replica.controller().Submit(std::move(request), streams.back()).ok());
+  }
+  std::vector<StreamEnd> endings(prompts.size());
+  for (size_t i = 0; i < streams.size(); ++i) {
+    for (bool ended = false; !ended;) {
+      streams[i]->Wait();
+      Delta delta;
+      while (streams[i]->Take(&delta)) {
+        endings[i].ids.insert(endings[i].ids.end(), delta.token_ids.begin(), delta.token_ids.end());
+        ended = ended || delta.ending.has_value();
+        if (delta.ending.has_value()) {
+          endings[i].status = delta.ending->status;
+        }
+      }
+    }
+  }
+  return endings;
+}
+
+std::unique_ptr<Replica> ReplicaOf(const std::string& path, const RankOptions& options) {
+  const auto checkpoint = weights::Checkpoint::Open(path);
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+  auto replica = StartLocalReplica(**checkpoint, {.ranks = options});
+  EXPECT_TRUE(replica.ok()) << replica.status();
+  return *std::move(replica);
+}
+
+// The row of a token in the embedding is damaged: prompts that hold the token end, at its place or
+// in a later chunk of the prompt, and the others have their own tokens.
+TEST(LocalReplicaTest, D12_AWeightThatIsNoNumberEndsTheRequestsThatMeetItOnly) {
+  constexpr int32_t kToken = 7;
+  const std::string path =
+      DamagedModel(kFloatModel, {"token_embd.weight", kToken, 100, std::nanf("")});
+  std::vector<std::vector<int32_t>> prompts = Prompts(160);
+  for (std::vector<int32_t>& prompt : prompts) {
+    std::replace(prompt.begin(), prompt.end(), kToken, kToken + 1);
+  }
+  const std::vector<StreamEnd> wanted = EndingsOf(*ReplicaOf(kFloatModel, Cut(1, 1)), prompts);
+  for (const StreamEnd& ending : wanted) {
+    EXPECT_EQ(std::count(ending.ids.begin(), ending.ids.end(), kToken), 0);  // else it would end
+  }
+  prompts[2][0] = kToken;
+  prompts[3][5] = kToken;
+  for (const int tensor_ranks : {1, 2}) {
+    for (const int stages : {1, 2}) {
+      RankOptions options = Cut(tensor_ranks, stages);
+      options.limits.tokens = 48;  // the longest prompt takes three steps
+      options.limits.blocks = 14;  // which those who end leave to others
+      const auto replica = ReplicaOf(path, options);
+      const std::vector<StreamEnd> endings = EndingsOf(*replica, prompts);
+      for (const size_t good : {0, 1}) {
+        EXPECT_TRUE(endings[good].status.ok()) << endings[good].status;
+        EXPECT_EQ(endings[good].ids, wanted[good].ids);
+      }
+      for (const size_t bad : {2, 3}) {
+        EXPECT_EQ(endings[bad].status.code(), absl::StatusCode::kInternal);
+        EXPECT_THAT(std::string(endings[bad].status.message()), HasSubstr("the embedding"));
+        EXPECT_TRUE(endings[bad].ids.empty());
+      }
+      for (int again = 0; again < 3; ++again) {
+        const std::vector<StreamEnd> later = EndingsOf(*replica, {prompts[3], prompts[0]});
+        EXPECT_FALSE(later[0].status.ok());
+        EXPECT_EQ(later[1].ids, wanted[0].ids);
+      }
+    }
+  }
+}
+
+TEST(LocalReplicaTest, D12_TheLayerThatLosesItsNumbersIsNamed) {
+  struct Case {
+    const char* tensor;
+    const char* place;
+  };
+  for (const Case& one :
+       {Case{"blk.0.attn_norm.weight", "layer 0 on"},
+        Case{"blk.1.attn_output.weight", "layer 1 on"}, Case{"blk.1.ffn_down.weight", "layer 1 on"},
+        Case{"output_norm.weight", "the output matrix on"},
+        Case{"output.weight", "the output matrix on"}}) {
+    const std::string path = DamagedModel(kFloatModel, {one.tensor, 0, 3, std::nanf("")});
+    for (const int stages : {1, 2}) {
+      const auto replica = ReplicaOf(path, Cut(2, stages));
+      for (const StreamEnd& ending : EndingsOf(*replica, Prompts(160))) {
+        EXPECT_EQ(ending.status.code(), absl::StatusCode::kInternal) << one.tensor;
+        EXPECT_THAT(std::string(ending.status.message()), HasSubstr(one.place)) << one.tensor;
+      }
+      const absl::Status score =
+          replica->controller().Score({1, 2, 3}, [](int64_t, absl::Span<const float>) {});
+      EXPECT_THAT(std::string(score.message()), HasSubstr(one.place)) << one.tensor;
+    }
+  }
+}
+
+TEST(LocalReplicaTest, D12_DamagedWeightsAreRefusedWhereThatIsAsked) {
+  const auto checkpoint = weights::Checkpoint::Open(
+      DamagedModel(kFloatModel, {"blk.1.ffn_down.weight", 2, 3, std::nanf("")}));
+  ASSERT_TRUE(checkpoint.ok());
+  RankOptions options = Cut(2, 1);
+  options.bad_weights = weights::BadWeights::kRefuse;
+  const auto replica = StartLocalReplica(**checkpoint, {.ranks = options});
+  EXPECT_TRUE(absl::IsDataLoss(replica.status())) << replica.status();
+  EXPECT_THAT(std::string(replica.status().message()),
+              HasSubstr("blk.1.ffn_down.weight (nan at row 2, column 3)"));
 }
 
 TEST(LocalReplicaTest, ShowsItsRanksAndTheirSteps) {

@@ -138,6 +138,12 @@ TEST(StepCodecTest, WritesAndReadsResultsAsProtobufDoes) {
       ours.logprobs.push_back(AnyFloat(random));
       theirs.add_logprobs(ours.logprobs.back());
     }
+    for (uint32_t count = random() % 3; count > 0; --count) {
+      ours.faults.push_back({AnyInteger(random), AnyInteger(random)});
+      wire::StepFault* other = theirs.add_faults();
+      other->set_sequence(ours.faults.back().sequence);
+      other->set_place(ours.faults.back().place);
+    }
     EncodeStepResult(ours, &bytes);
     ASSERT_EQ(bytes, theirs.SerializeAsString());
     ASSERT_EQ(DecodeStepResult(bytes, &decoded), absl::OkStatus());
@@ -146,6 +152,11 @@ TEST(StepCodecTest, WritesAndReadsResultsAsProtobufDoes) {
     ASSERT_EQ(decoded.token_ids, ours.token_ids);
     ASSERT_EQ(decoded.logprobs, ours.logprobs);
     ASSERT_EQ(decoded.logits, ours.logits);
+    ASSERT_EQ(decoded.faults.size(), ours.faults.size());
+    for (size_t index = 0; index < ours.faults.size(); ++index) {
+      ASSERT_EQ(decoded.faults[index].sequence, ours.faults[index].sequence);
+      ASSERT_EQ(decoded.faults[index].place, ours.faults[index].place);
+    }
   }
 }
 

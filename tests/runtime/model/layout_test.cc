@@ -47,7 +47,7 @@ class TestRank {
         pool_(1),
         group_(std::move(group)) {
     const weights::ShardPlan plan = ValueOf(weights::PlanShard(checkpoint, part, table_));
-    shard_ = ValueOf(weights::LoadShard(checkpoint, plan, table_, 1, nullptr));
+    shard_ = ValueOf(weights::LoadShard(checkpoint, plan, table_, {}));
     kv_cache_ = std::make_unique<cache::KvCache>(
         ValueOf(cache::KvCache::Create({.format = kernels::KeyValueFormat::kF32,
                                         .layers = part.layers.size(),

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <set>
 #include <vector>
 
 namespace trireme::model {
@@ -75,6 +77,33 @@ TEST(RouterTest, GroupsLimitTheChoiceAndCorrectionsDoNotWeigh) {
 TEST(RouterTest, TheLowerIndexWinsAmongEquals) {
   EXPECT_THAT(RouteRow({.count = 4, .used = 3, .hidden_dim = 1}, {1, 5, 1, 5}).experts,
               ElementsAre(1, 3, 0));
+}
+
+// An expert that a token used twice would have more rows than there are tokens.
+TEST(RouterTest, ExpertsOfARowDifferWhateverItsLogits) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const spec::Routing routing :
+       {spec::Routing::kSoftmax, spec::Routing::kSigmoid, spec::Routing::kSoftmaxChosen}) {
+    for (const int64_t groups : {1, 4}) {
+      spec::ExpertsSpec experts = {
+          .count = 8, .used = 4, .hidden_dim = 1, .routing = routing, .groups = groups};
+      experts.used_groups = groups == 1 ? 1 : 2;
+      for (const std::vector<float>& logits : std::vector<std::vector<float>>{
+               std::vector<float>(8, kNaN),
+               std::vector<float>(8, -kInfinity),
+               std::vector<float>(8, kInfinity),
+               {kNaN, 1, kNaN, 2, -kInfinity, -kInfinity, kInfinity, kNaN}}) {
+        for (const std::vector<float>& correction :
+             std::vector<std::vector<float>>{{}, std::vector<float>(8, -kInfinity)}) {
+          const Choice choice = RouteRow(experts, logits, correction);
+          EXPECT_EQ(std::set<int32_t>(choice.experts.begin(), choice.experts.end()).size(), 4u);
+          EXPECT_THAT(choice.experts,
+                      ::testing::Each(::testing::AllOf(::testing::Ge(0), ::testing::Lt(8))));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 
 #include "kernels/kernel_table.h"
 #include "runtime/weights/checkpoint.h"
-#include "runtime/weights/load_shard.h"
 #include "tests/support/gguf_fixtures.h"
 #include "topology/partition_model.h"
 
@@ -149,29 +148,6 @@ TEST(ShardPlanTest, FaultyTensorsAreRefusedByNameOnEveryRank) {
     ++judged;
   }
   EXPECT_GE(judged, 5);
-}
-
-TEST(LoadShardTest, LoadsEveryTensorAndReportsProgressUpToTheEnd) {
-  const auto checkpoint = Checkpoint::Open(kQuantized);
-  ASSERT_TRUE(checkpoint.ok());
-  const auto plan = PlanOf(**checkpoint, 1, 1, 0);
-  ASSERT_TRUE(plan.ok());
-  int64_t last_done = 0;
-  int64_t last_total = 0;
-  const auto shard =
-      LoadShard(**checkpoint, *plan, Reference(), /*threads=*/2, [&](int64_t done, int64_t total) {
-        EXPECT_GT(done, last_done);
-        last_done = done;
-        last_total = total;
-      });
-  ASSERT_TRUE(shard.ok()) << shard.status();
-  EXPECT_EQ(last_done, last_total);
-  EXPECT_EQ(shard->layers.size(), 2u);
-  EXPECT_EQ(shard->ends.matrix(spec::Role::kEmbedding).slices[0].data,
-            shard->ends.matrix(spec::Role::kOutput).slices[0].data);
-  // 32 hidden columns are one unit; four heads, four leaves.
-  EXPECT_EQ(shard->layers[1].matrix(spec::Role::kDown).slices.size(), 1u);
-  EXPECT_EQ(shard->layers[1].matrix(spec::Role::kAttentionOutput).slices.size(), 4u);
 }
 
 }  // namespace
