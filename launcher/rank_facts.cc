@@ -4,12 +4,15 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "launcher/version.h"
 #include "runtime/base/fingerprint.h"
+#include "runtime/engine/replica.h"
+#include "runtime/text/tokenizer_files.h"
 #include "runtime/weights/gguf_value.h"
 
 namespace trireme::launcher {
@@ -50,13 +53,13 @@ std::string SettingsText(const engine::RankOptions& options) {
       static_cast<int>(options.activations), static_cast<int>(options.bad_weights));
 }
 
-}  // namespace
-
-uint64_t TokenizerFingerprint(const weights::Checkpoint& checkpoint) {
-  Fingerprint hash;
+// Of all keys of a GGUF file that make its tokenizer, with their arrays, or of the files beside the
+// weights.
+absl::StatusOr<uint64_t> TokenizerFingerprint(const weights::Checkpoint& checkpoint) {
   if (checkpoint.gguf() == nullptr) {
-    return hash.value();  // its tokenizer is not read
+    return text::FingerprintTokenizerFiles(engine::TextFolderOf(checkpoint));
   }
+  Fingerprint hash;
   for (const weights::GgufEntry& entry : checkpoint.gguf()->metadata().entries()) {
     if (absl::StartsWith(entry.key, "tokenizer.")) {
       hash.Add(entry.key);
@@ -66,11 +69,20 @@ uint64_t TokenizerFingerprint(const weights::Checkpoint& checkpoint) {
   return hash.value();
 }
 
+// Files that this rank cannot read are a difference like any other.
+std::string TokenizerText(const weights::Checkpoint& checkpoint) {
+  const absl::StatusOr<uint64_t> fingerprint = TokenizerFingerprint(checkpoint);
+  return fingerprint.ok() ? absl::StrFormat("%016x", *fingerprint)
+                          : std::string(fingerprint.status().message());
+}
+
+}  // namespace
+
 std::vector<comm::Fact> RankFacts(const weights::Checkpoint& checkpoint,
                                   const engine::RankOptions& options) {
   return {{"build", BuildId()},
           {"model", absl::StrFormat("%016x", checkpoint.FingerprintValue())},
-          {"tokenizer", absl::StrFormat("%016x", TokenizerFingerprint(checkpoint))},
+          {"tokenizer", TokenizerText(checkpoint)},
           {"layout", LayoutText(options.layout)},
           {"settings", SettingsText(options)}};
 }

@@ -3,7 +3,6 @@
 #ifndef TRIREME_LAUNCHER_RANK_FACTS_H_
 #define TRIREME_LAUNCHER_RANK_FACTS_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "runtime/comm/agreement.h"
@@ -15,9 +14,6 @@ namespace trireme::launcher {
 // Kernel tables and threads are not among them: all of them give the same bits.
 std::vector<comm::Fact> RankFacts(const weights::Checkpoint& checkpoint,
                                   const engine::RankOptions& options);
-
-// Of all keys of the checkpoint that make its tokenizer, with their arrays.
-uint64_t TokenizerFingerprint(const weights::Checkpoint& checkpoint);
 
 }  // namespace trireme::launcher
 

@@ -20,16 +20,6 @@
 namespace trireme::engine {
 namespace {
 
-// Of a model that is named by its folder or by a file in it.
-std::string FolderOf(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return path;
-  }
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
 // From generation_config.json or the keys general.sampling.*. A repetition penalty is not applied.
 absl::StatusOr<sample::SamplingOptions> DefaultSamplingOf(const weights::Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(const weights::GenerationDefaults defaults,
@@ -60,7 +50,7 @@ absl::StatusOr<ModelText> ReadTextAlone(const weights::Checkpoint& checkpoint) {
     absl::StatusOr<ModelText> text = ReadModelText(*checkpoint.gguf());
     return text.ok() ? std::move(text) : absl::DataLossError(text.status().message());
   }
-  absl::StatusOr<ModelText> text = OpenModelText(FolderOf(checkpoint.name()));
+  absl::StatusOr<ModelText> text = OpenModelText(TextFolderOf(checkpoint));
   if (absl::IsNotFound(text.status())) {
     return ModelText{.chat_template_status = absl::NotFoundError(
                          absl::StrCat(checkpoint.name(),
@@ -96,6 +86,17 @@ absl::string_view RankPhaseName(RankPhase phase) {
       return "gone";
   }
   return "";
+}
+
+// Models are named by their folder or by a file in it.
+std::string TextFolderOf(const weights::Checkpoint& checkpoint) {
+  const std::string& path = checkpoint.name();
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return path;
+  }
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
 }
 
 absl::StatusOr<ModelText> ReadReplicaText(const weights::Checkpoint& checkpoint) {

@@ -66,8 +66,12 @@ class Replica {
 };
 
 // From the GGUF file itself, or from the tokenizer files beside the weights; none of these means
-// token ids only. A vocabulary that cannot be used is the file's fault (DataLoss), not the options'.
+// token ids only. A vocabulary that cannot be used is the file's fault (DataLoss), not the
+// options'.
 absl::StatusOr<ModelText> ReadReplicaText(const weights::Checkpoint& checkpoint);
+
+// Where the tokenizer files beside the weights lie; of a GGUF file the text is its own.
+std::string TextFolderOf(const weights::Checkpoint& checkpoint);
 
 }  // namespace trireme::engine
 

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/fingerprint.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/text/json_fields.h"
@@ -20,6 +21,10 @@ namespace trireme::text {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kConfigFiles[] = {"tokenizer_config.json", "special_tokens_map.json"};
+constexpr const char* kTemplateFile = "chat_template.jinja";
+constexpr const char* kEndTokenFiles[] = {"generation_config.json", "config.json"};
 
 absl::Status InFile(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
@@ -156,7 +161,7 @@ std::string FindTokenizerFile(const std::string& folder) {
 
 absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const std::string& folder) {
   TokenizerSettings settings;
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+  for (const char* name : kConfigFiles) {
     ASSIGN_OR_RETURN(const json config, ReadOptionalObject(absl::StrCat(folder, "/", name)));
     SetSpelling(config, "bos_token", &settings.bos_text);
     SetSpelling(config, "eos_token", &settings.eos_text);
@@ -167,12 +172,12 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const std::string& folde
       settings.add_bos = config["add_bos_token"].get<bool>();
     }
   }
-  const std::string template_path = absl::StrCat(folder, "/chat_template.jinja");
+  const std::string template_path = absl::StrCat(folder, "/", kTemplateFile);
   if (IsFile(template_path)) {
     ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(template_path));
     settings.chat_template = std::string(TextOf(*file));
   }
-  for (const char* name : {"generation_config.json", "config.json"}) {
+  for (const char* name : kEndTokenFiles) {
     const std::string path = absl::StrCat(folder, "/", name);
     ASSIGN_OR_RETURN(const json config, ReadOptionalObject(path));
     RETURN_IF_ERROR(AddEndIds(config, path, &settings.end_of_generation_ids));
@@ -199,6 +204,28 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& path
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
       CreateTokenizer(file_path, TextOf(*file), settings);
   return tokenizer.ok() ? std::move(tokenizer) : InFile(file_path, tokenizer.status());
+}
+
+absl::StatusOr<uint64_t> FingerprintTokenizerFiles(const std::string& folder) {
+  std::vector<std::string> paths = {FindTokenizerFile(folder),
+                                    absl::StrCat(folder, "/", kTemplateFile)};
+  for (const char* name : kConfigFiles) {
+    paths.push_back(absl::StrCat(folder, "/", name));
+  }
+  for (const char* name : kEndTokenFiles) {
+    paths.push_back(absl::StrCat(folder, "/", name));
+  }
+  Fingerprint hash;
+  for (const std::string& path : paths) {
+    if (!IsFile(path)) {
+      continue;
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
+    hash.Add(std::filesystem::path(path).filename().string());
+    hash.Add(file->size_bytes());
+    hash.Add(TextOf(*file));
+  }
+  return hash.value();
 }
 
 }  // namespace trireme::text

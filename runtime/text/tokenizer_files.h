@@ -5,6 +5,7 @@
 #ifndef TRIREME_RUNTIME_TEXT_TOKENIZER_FILES_H_
 #define TRIREME_RUNTIME_TEXT_TOKENIZER_FILES_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,10 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const std::string& folde
 // settings above. Errors, naming the file: those of reading it (NotFound with what was looked for
 // in a folder), and those of the tokenizer.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& path);
+
+// A hash over names and content of all files of a folder that OpenTokenizer would read: equal ones
+// give the same tokens and prompts. Errors: those of reading a file.
+absl::StatusOr<uint64_t> FingerprintTokenizerFiles(const std::string& folder);
 
 }  // namespace trireme::text
 

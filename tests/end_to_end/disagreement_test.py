@@ -72,6 +72,20 @@ class DisagreementTest(unittest.TestCase):
         other = self.changed(TOKENIZED, "b.gguf", rename_a_token)
         self.refuse("tokenizer", [self.serve(TOKENIZED), self.serve(other)])
 
+    def test_D11_another_tokenizer_beside_the_weights_of_one_rank_is_refused(self):
+        families = os.path.join(shared.ROOT, "tests/data/families")
+        folders = []
+        for name in ("a", "b"):
+            folders.append(self.path(name))
+            shutil.copytree(os.path.join(families, "gpt_oss"), folders[-1])
+            for file in ("tokenizer.json", "tokenizer_config.json"):
+                shutil.copy(os.path.join(families, "tiny_tokenizer", file), folders[-1])
+        with open(os.path.join(folders[1], "tokenizer.json"), "r+b") as file:
+            content = file.read()
+            file.seek(content.index(b'"add_prefix_space": false'))
+            file.write(b'"add_prefix_space": true ')
+        self.refuse("tokenizer", [self.serve(folder) for folder in folders])
+
     def test_D11_another_build_on_one_rank_is_refused(self):
         notes = subprocess.run(["readelf", "--notes", shared.PROGRAM], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, check=True, encoding="utf-8").stdout

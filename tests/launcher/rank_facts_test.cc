@@ -48,6 +48,37 @@ TEST(RankFactsTest, D11_ATokenOrAMergeThatDiffersIsAnotherTokenizer) {
   }
 }
 
+TEST(RankFactsTest, D11_FilesBesideTheWeightsAreTheTokenizerToo) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "rank_facts_test";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  for (const char* name : {"config.json", "model.safetensors", "generation_config.json"}) {
+    fs::copy_file(fs::path("tests/data/families/gpt_oss") / name, folder / name);
+  }
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"}) {
+    fs::copy_file(fs::path("tests/data/families/tiny_tokenizer") / name, folder / name);
+  }
+  const auto facts = FactsOf(folder.string());
+  EXPECT_EQ(FactsOf((folder / "model.safetensors").string()).at("tokenizer"),
+            facts.at("tokenizer"));
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                           "generation_config.json", "chat_template.jinja"}) {
+    const bool is_there = fs::exists(folder / name);
+    const std::uintmax_t size = is_there ? fs::file_size(folder / name) : 0;
+    std::ofstream(folder / name, std::ios::app) << " ";
+    const auto other = FactsOf(folder.string());
+    EXPECT_NE(other.at("tokenizer"), facts.at("tokenizer")) << name;
+    EXPECT_EQ(other.at("build"), facts.at("build"));
+    if (is_there) {
+      fs::resize_file(folder / name, size);
+    } else {
+      fs::remove(folder / name);
+    }
+    EXPECT_EQ(FactsOf(folder.string()), facts);
+  }
+}
+
 TEST(RankFactsTest, D11_SettingsThatChangeTheAnswerAreAmongThem) {
   const auto facts = FactsOf(kModel);
   engine::RankOptions options;
