@@ -152,6 +152,11 @@ serve::StatusSnapshot StatusBoard::Snapshot() const {
                               .stage = rank.stage,
                               .tensor_rank = rank.tensor_rank});
   }
+  for (model::ExpertLayerLoad& load : replica_->ExpertLoads()) {
+    const double busiest_ratio = model::BusiestRatio(load.tokens);
+    snapshot.expert_layers.push_back(
+        {.layer = load.layer, .tokens = std::move(load.tokens), .busiest_ratio = busiest_ratio});
+  }
   return snapshot;
 }
 

@@ -86,6 +86,13 @@ absl::Span<const MetricEntry> MetricCatalogue() {
        {},
        kReplica,
        "Prompt tokens computed a second, of the latest steps with prompts"},
+      {"trireme_expert_busiest_ratio",
+       kGauge,
+       {"layer"},
+       kReplica,
+       "Of a mixture of experts: tokens of the layer's busiest expert since the start, over the "
+       "mean "
+       "of its experts"},
       {"trireme_attempts_total", kCounter, {}, kBalancer, "Attempts sent to replicas"},
       {"trireme_retries_total",
        kCounter,

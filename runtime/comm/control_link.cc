@@ -133,12 +133,13 @@ void SocketControlLink::Run() {
     monitor_.OnTick(now);
     if (now >= next_heartbeat_) {
       next_heartbeat_ = now + options_.monitor.heartbeat_period;
+      const std::string report = options_.report ? options_.report() : std::string();
       for (Peer& peer : peers_) {
         Send(peer, {.kind = ControlKind::kHeartbeat,
                     .is_waiting = progress.is_waiting,
                     .code = 0,
                     .finished_step = progress.finished_step,
-                    .text = {}});
+                    .text = report});
       }
     }
     ShowPeers();
@@ -196,6 +197,9 @@ void SocketControlLink::Handle(Peer& peer, const ControlMessage& message) {
       monitor_.OnProgress(
           peer.rank, {.finished_step = message.finished_step, .is_waiting = message.is_waiting},
           options_.clock->Now());
+      if (!message.text.empty() && options_.on_report) {
+        options_.on_report(peer.rank, message.text);
+      }
       return;
     case ControlKind::kLeaving:
       monitor_.OnLeaving(peer.rank,

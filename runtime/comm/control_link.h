@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "runtime/base/clock.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/control_message.h"
 #include "runtime/comm/control_monitor.h"
 #include "runtime/comm/rank_place.h"
 
@@ -31,6 +33,12 @@ struct ControlLinkOptions {
 
   // Asked on the link's thread every 100 ms; must not block.
   std::function<Progress()> progress;
+
+  // What goes to the peers with each heartbeat, at most kControlReportBytesMax bytes, and what came
+  // from one, unchecked: figures that may be old. Both on the link's thread; must not block. Null:
+  // none.
+  std::function<std::string()> report;
+  std::function<void(int rank, absl::string_view report)> on_report;
 
   // Called once at most, on the link's thread, for the first loss; must not block, nor end the
   // link. It aborts the groups and tells whoever ends the process (docs/errors.md has the codes).

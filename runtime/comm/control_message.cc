@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kLengthBytes = 4;
 constexpr size_t kFixedBytes = 1 + 1 + 4 + 8;
+static_assert(kControlReportBytesMax == kControlFrameBytesMax - kLengthBytes - kFixedBytes);
 
 void PutNumber(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) {

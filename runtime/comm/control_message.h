@@ -27,10 +27,11 @@ struct ControlMessage {
   bool is_waiting = false;
   int32_t code = 0;
   int64_t finished_step = 0;
-  std::string text;  // cut to what a frame holds
+  std::string text;  // a heartbeat's report or a reason; cut to what a frame holds
 };
 
 inline constexpr size_t kControlFrameBytesMax = 1024;
+inline constexpr size_t kControlReportBytesMax = kControlFrameBytesMax - 18;  // of text
 
 std::string EncodeControlMessage(const ControlMessage& message);
 

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -119,6 +121,7 @@ class LocalReplica : public Replica {
   const ModelText& text() const override { return text_; }
   const ReplicaInfo& info() const override { return info_; }
   std::vector<RankStatus> RankStatuses() const override;
+  std::vector<model::ExpertLayerLoad> ExpertLoads() const override;
 
  private:
   void RunRank(int rank);
@@ -227,6 +230,17 @@ std::vector<RankStatus> LocalReplica::RankStatuses() const {
                         .phase = is_computing ? RankPhase::kComputing : RankPhase::kIdle});
   }
   return statuses;
+}
+
+std::vector<model::ExpertLayerLoad> LocalReplica::ExpertLoads() const {
+  std::vector<model::ExpertLayerLoad> loads;
+  for (const std::unique_ptr<Rank>& rank : ranks_) {
+    if (rank->part().tensor_rank == 0) {
+      std::vector<model::ExpertLayerLoad> own = rank->expert_load().Layers(rank->part().layers);
+      std::move(own.begin(), own.end(), std::back_inserter(loads));
+    }
+  }
+  return loads;
 }
 
 LocalReplica::~LocalReplica() {

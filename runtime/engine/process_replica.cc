@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -70,6 +71,7 @@ class MpiReplica : public ProcessReplica {
   const ModelText& text() const override { return text_; }
   const ReplicaInfo& info() const override { return info_; }
   std::vector<RankStatus> RankStatuses() const override;
+  std::vector<model::ExpertLayerLoad> ExpertLoads() const override;
   absl::Status RunWorker() override;
   void Shutdown() override;
   void Leave(const absl::Status& reason) override;
@@ -81,6 +83,7 @@ class MpiReplica : public ProcessReplica {
   absl::Status Connect(comm::MpiWorld& world, const LinkOptions& links);
   absl::Status StartController(const ReplicaOptions& options);
   absl::Status RunRank(PlanSource* plans);
+  std::string Report();
   absl::Status MakePipeline(const topology::Layout& layout);
   void OnLost(const comm::PeerLost& lost);
   absl::Status Explain(const absl::Status& symptom) const {
@@ -94,8 +97,11 @@ class MpiReplica : public ProcessReplica {
   ModelText text_;
   comm::RankGroups groups_;
   std::unique_ptr<Rank> rank_;
-  std::atomic<const WorkerProgress*> progress_{nullptr};  // null while loading
-  std::atomic<uint64_t> issued_step_{0};                  // rank 0
+  std::atomic<const Rank*> loaded_rank_{nullptr};        // null while loading
+  size_t report_cursor_ = 0;                             // of the link's thread
+  std::atomic<model::ExpertLoad*> heard_load_{nullptr};  // rank 0: of the other stages
+  std::unique_ptr<model::ExpertLoad> heard_load_owner_;
+  std::atomic<uint64_t> issued_step_{0};  // rank 0
   LossVerdict verdict_;
   Mutex pipeline_mutex_;                       // a rank may be lost while this one starts
   std::unique_ptr<ProcessPipeline> pipeline_;  // rank 0; set under pipeline_mutex_
@@ -163,11 +169,17 @@ absl::Status MpiReplica::Connect(comm::MpiWorld& world, const LinkOptions& links
   options.monitor = links.monitor;
   options.connect_timeout = links.connect_timeout;
   options.progress = [this] {
-    const WorkerProgress* const progress = progress_.load(std::memory_order_acquire);
+    const Rank* const rank = loaded_rank_.load(std::memory_order_acquire);
     const uint64_t steps =
-        progress == nullptr ? 0 : progress->steps_finished.load(std::memory_order_relaxed);
+        rank == nullptr ? 0 : rank->progress().steps_finished.load(std::memory_order_relaxed);
     return comm::Progress{.finished_step = static_cast<int64_t>(steps),
                           .is_waiting = groups_.IsWaiting()};
+  };
+  options.report = [this] { return Report(); };
+  options.on_report = [this](int /*rank*/, absl::string_view report) {
+    if (model::ExpertLoad* const load = heard_load_.load(std::memory_order_acquire)) {
+      (void)load->TakePiece(report);  // one that is none says nothing
+    }
   };
   options.on_lost = [this](const comm::PeerLost& lost) { OnLost(lost); };
   ASSIGN_OR_RETURN(link_, comm::ControlLink::Create(*group, std::move(options)));
@@ -191,6 +203,8 @@ absl::Status MpiReplica::MakePipeline(const topology::Layout& layout) {
 }
 
 absl::Status MpiReplica::StartController(const ReplicaOptions& options) {
+  heard_load_owner_ = std::make_unique<model::ExpertLoad>(info_.model);
+  heard_load_.store(heard_load_owner_.get(), std::memory_order_release);
   RETURN_IF_ERROR(MakePipeline(options.ranks.layout));
   ASSIGN_OR_RETURN(controller_,
                    Controller::Create({.limits = info_.limits,
@@ -222,7 +236,7 @@ absl::Status MpiReplica::Start(comm::MpiWorld& world, const weights::Checkpoint&
     on_connected();
   }
   RETURN_IF_ERROR(MeetAfter("cannot start", PlanAndLoad(checkpoint, options)));
-  progress_.store(&rank_->progress(), std::memory_order_release);
+  loaded_rank_.store(rank_.get(), std::memory_order_release);
   RETURN_IF_ERROR(Agree(options));
   ASSIGN_OR_RETURN(info_.rank_bytes, GatherValues(*groups_.control, rank_->bytes()));
   ASSIGN_OR_RETURN(info_.rank_work, GatherValues(*groups_.control, rank_->work()));
@@ -276,6 +290,28 @@ std::vector<RankStatus> MpiReplica::RankStatuses() const {
             : PhaseOf(status.step, issued_step_.load(std::memory_order_relaxed), peer.is_waiting);
   }
   return statuses;
+}
+
+// To rank 0, with each heartbeat: what the experts of a stage further on have served. The ranks of
+// its own stage have counted the same.
+std::string MpiReplica::Report() {
+  const Rank* const rank = loaded_rank_.load(std::memory_order_acquire);
+  if (rank == nullptr || rank->part().first_stage || rank->part().tensor_rank != 0) {
+    return "";
+  }
+  return rank->expert_load().Piece(rank->part().layers, comm::kControlReportBytesMax,
+                                   &report_cursor_);
+}
+
+std::vector<model::ExpertLayerLoad> MpiReplica::ExpertLoads() const {
+  const topology::Range own = rank_->part().layers;
+  std::vector<model::ExpertLayerLoad> loads = rank_->expert_load().Layers(own);
+  if (const model::ExpertLoad* const heard = heard_load_.load(std::memory_order_acquire)) {
+    std::vector<model::ExpertLayerLoad> others =
+        heard->Layers({own.end, static_cast<int64_t>(info_.model.layers.size())});
+    std::move(others.begin(), others.end(), std::back_inserter(loads));
+  }
+  return loads;
 }
 
 absl::Status MpiReplica::RunRank(PlanSource* plans) {

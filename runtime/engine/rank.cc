@@ -54,6 +54,7 @@ struct Rank::State {
   std::unique_ptr<model::Activations> activations;
   std::unique_ptr<kernels::cpu::ThreadPool> pool;
   WorkerProgress progress;
+  std::unique_ptr<model::ExpertLoad> expert_load;
 };
 
 absl::StatusOr<StepLimits> ResolveLimits(StepLimits limits, const spec::ModelSpec& model) {
@@ -86,6 +87,7 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Plan(const RankOptions& options,
   auto state = std::make_unique<State>();
   state->options = options;
   state->model = checkpoint.model_spec().ForContext(options.limits.context);
+  state->expert_load = std::make_unique<model::ExpertLoad>(state->model);
   ASSIGN_OR_RETURN(state->table, FindTable(options.kernels));
   ASSIGN_OR_RETURN(const topology::Partition partition,
                    topology::PartitionModel(state->model.Extents(), options.layout));
@@ -150,6 +152,7 @@ absl::Status Rank::Run(const RankLinks& links) {
                                              .shared_scratch_bytes = arrays.shared_scratch_bytes},
                                .tensor_group = links.tensor,
                                .activations = state_->activations.get(),
+                               .expert_load = state_->expert_load.get(),
                                .mode = state_->options.activations};
   model::Stage stage(state_->model, state_->shard, *state_->kv_cache, context);
   return Worker({.part = part(),
@@ -161,5 +164,7 @@ absl::Status Rank::Run(const RankLinks& links) {
 }
 
 const WorkerProgress& Rank::progress() const { return state_->progress; }
+
+const model::ExpertLoad& Rank::expert_load() const { return *state_->expert_load; }
 
 }  // namespace trireme::engine

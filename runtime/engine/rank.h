@@ -17,6 +17,7 @@
 #include "runtime/engine/step.h"
 #include "runtime/engine/worker.h"
 #include "runtime/model/context.h"
+#include "runtime/model/expert_load.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/load_shard.h"
 #include "topology/partition.h"
@@ -76,6 +77,7 @@ class Rank {
 
   // Any thread, any time.
   const WorkerProgress& progress() const;
+  const model::ExpertLoad& expert_load() const;
 
  private:
   struct State;

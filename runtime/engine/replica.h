@@ -16,6 +16,7 @@
 #include "runtime/engine/controller.h"
 #include "runtime/engine/model_text.h"
 #include "runtime/engine/rank.h"
+#include "runtime/model/expert_load.h"
 #include "runtime/weights/checkpoint.h"
 
 namespace trireme::engine {
@@ -63,6 +64,10 @@ class Replica {
 
   // [ranks]. Any thread; does not block.
   virtual std::vector<RankStatus> RankStatuses() const = 0;
+
+  // Of all layers that have experts; what other processes have counted is some seconds old. Any
+  // thread; does not block.
+  virtual std::vector<model::ExpertLayerLoad> ExpertLoads() const = 0;
 };
 
 // From the GGUF file itself, or from the tokenizer files beside the weights; none of these means

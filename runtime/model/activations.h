@@ -57,7 +57,7 @@ class Activations {
   int32_t* chosen = nullptr;         // [tokens, used experts]
   float* expert_weights = nullptr;   // [tokens, used experts and the shared one]
   int32_t* row_of_term = nullptr;    // the same extents: rows of expert_rows
-  int32_t* expert_begins = nullptr;  // [experts + 1]: rows of expert_rows
+  int32_t* expert_begins = nullptr;  // [experts + 1]: rows of expert_rows, of the latest layer
   int32_t* sorted_tokens = nullptr;  // [tokens * used experts]
   float* gathered_rows = nullptr;    // [tokens, model_dim]: the input of one expert
   float* expert_rows = nullptr;      // [tokens * (used experts and the shared one), model_dim]

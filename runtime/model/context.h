@@ -7,6 +7,7 @@
 #include "kernels/kernel_table.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/model/activations.h"
+#include "runtime/model/expert_load.h"
 
 namespace trireme::model {
 
@@ -21,6 +22,7 @@ struct Context {
   kernels::Execution execution;
   comm::Communicator* tensor_group = nullptr;
   Activations* activations = nullptr;
+  ExpertLoad* expert_load = nullptr;  // may be null: not counted
   ActivationMode mode = ActivationMode::kAuto;
 };
 

@@ -79,6 +79,10 @@ absl::Status Stage::RunLayers(const Batch& batch) {
   int64_t layer = part.layers.begin;
   for (const std::unique_ptr<Layer>& run : layers_) {
     RETURN_IF_ERROR(run->Run(context_, batch, /*has_delta=*/layer != part.layers.begin));
+    if (context_.expert_load != nullptr &&
+        model_.layers[static_cast<size_t>(layer)].feed_forward.experts.has_value()) {
+      context_.expert_load->Add(layer, a.expert_begins);
+    }
     // What attention added is in the stream, what the feed-forward adds is not yet.
     FindFaultsIn(a.residual, batch, layer);
     FindFaultsIn(a.delta, batch, layer);

@@ -111,6 +111,12 @@ class AdminService final : public RawAdmin {
       out->set_stage(rank.stage);
       out->set_tensor_rank(rank.tensor_rank);
     }
+    for (const ExpertLayerSnapshot& layer : snapshot.expert_layers) {
+      v1::ExpertLayer* out = status.add_expert_layers();
+      out->set_layer(static_cast<int32_t>(layer.layer));
+      out->mutable_tokens()->Add(layer.tokens.begin(), layer.tokens.end());
+      out->set_busiest_ratio(layer.busiest_ratio);
+    }
     return status.SerializeAsString();
   }
 

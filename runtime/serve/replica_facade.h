@@ -62,12 +62,20 @@ struct RankSnapshot {
   int32_t tensor_rank = 0;
 };
 
+// How many tokens each expert of a layer has served since the start.
+struct ExpertLayerSnapshot {
+  int64_t layer = 0;
+  std::vector<uint64_t> tokens;  // [experts]
+  double busiest_ratio = 0;      // the most of them over the mean; 0 before the first
+};
+
 struct StatusSnapshot {
   std::string version;       // of the program
   std::string phase_detail;  // the phase of the start or of the end, and who is missing
   uint64_t epoch = 0;
   bool fault_injection = false;  // this process fails where a test says so
   std::vector<RankSnapshot> ranks;
+  std::vector<ExpertLayerSnapshot> expert_layers;  // of a model without experts empty
 };
 
 // A replica that is ready to serve. Everything pointed to must outlive the server.

@@ -44,7 +44,7 @@ class ReplicaServer final : public Server {
   ReplicaServer(ServerOptions options, Clock* clock)
       : options_(std::move(options)),
         door_(options_.door, clock),
-        metrics_(options_.door.metrics, &door_),
+        metrics_(options_.door.metrics, &door_, options_.status),
         fence_(kFencedRequestsMax) {
     health_.Set("", Health::kNotServing);
     health_.Set(kInferenceName, Health::kNotServing);

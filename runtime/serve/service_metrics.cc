@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 namespace trireme::serve {
@@ -14,9 +15,10 @@ constexpr std::pair<Phase, const char*> kPhases[] = {{Phase::kStarting, "startin
 
 }  // namespace
 
-ServiceMetrics::ServiceMetrics(Metrics* metrics, Door* door)
+ServiceMetrics::ServiceMetrics(Metrics* metrics, Door* door, std::function<StatusSnapshot()> status)
     : metrics_(metrics),
       door_(*door),
+      status_(std::move(status)),
       hook_(metrics == nullptr ? ScrapeHook() : metrics->OnScrape([this] { Refresh(); })) {}
 
 void ServiceMetrics::Refresh() {
@@ -30,6 +32,7 @@ void ServiceMetrics::Refresh() {
     if (!replica->model.is_balanced) {
       Set("trireme_epoch", static_cast<int64_t>(replica->epoch));
       ReadSteps(load);
+      ReadExperts();
     }
   }
 }
@@ -57,6 +60,16 @@ void ServiceMetrics::ReadSteps(const engine::Load& load) {
       .Set(absl::ToDoubleSeconds(load.step_time_p99));
   Advance("trireme_steps_total", static_cast<int64_t>(load.step), &steps_);
   Advance("trireme_preemptions_total", load.preemptions, &preemptions_);
+}
+
+void ServiceMetrics::ReadExperts() {
+  if (status_ == nullptr) {
+    return;
+  }
+  for (const ExpertLayerSnapshot& layer : status_().expert_layers) {
+    metrics_->Gauge("trireme_expert_busiest_ratio", {{"layer", absl::StrCat(layer.layer)}})
+        .Set(layer.busiest_ratio);
+  }
 }
 
 void ServiceMetrics::Set(const char* name, int64_t value) {

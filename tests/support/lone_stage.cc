@@ -29,7 +29,8 @@ T ValueOf(absl::StatusOr<T> result) {
 LoneStage::LoneStage(const std::string& path, const LoneStageOptions& options)
     : options_(options),
       checkpoint_(ValueOf(weights::Checkpoint::Open(path))),
-      table_(kernels::FindKernelTable(options.kernels.c_str())),
+      table_(options.table != nullptr ? options.table
+                                      : kernels::FindKernelTable(options.kernels.c_str())),
       pool_(options.threads),
       alone_(comm::MakeSelfCommunicator()) {
   CHECK(table_ != nullptr);

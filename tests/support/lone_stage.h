@@ -21,7 +21,8 @@
 namespace trireme::testing {
 
 struct LoneStageOptions {
-  std::string kernels = {};  // table; empty: the best one
+  std::string kernels = {};                     // table; empty: the best one
+  const kernels::KernelTable* table = nullptr;  // in the place of a named one
   model::ActivationMode activations = model::ActivationMode::kAuto;
   kernels::KeyValueFormat kv_format = kernels::KeyValueFormat::kF32;
   int64_t chunk = 64;  // tokens of one step

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -47,9 +48,17 @@ class Event {
 struct Watched {
   std::atomic<int64_t> finished_step{0};
   std::atomic<bool> is_waiting{false};
+  std::string report;  // set before Join
   Event has_lost;
   PeerLost lost;  // readable after has_lost
+  std::mutex reports_mutex;
+  std::map<int, std::string> reports;  // of each peer the last one
   std::unique_ptr<ControlLink> link;
+
+  std::map<int, std::string> Reports() {
+    const std::lock_guard lock(reports_mutex);
+    return reports;
+  }
 
   void Join(Communicator& world, const MonitorOptions& monitor) {
     ControlLinkOptions options;
@@ -59,6 +68,11 @@ struct Watched {
     options.monitor = monitor;
     options.progress = [this] {
       return Progress{.finished_step = finished_step, .is_waiting = is_waiting};
+    };
+    options.report = [this] { return report; };
+    options.on_report = [this](int rank, absl::string_view heard) {
+      const std::lock_guard lock(reports_mutex);
+      reports[rank] = std::string(heard);
     };
     options.on_lost = [this](const PeerLost& peer) {
       lost = peer;
@@ -140,6 +154,27 @@ TEST(ControlLinkTest, ShowsTheStepsOfItsPeers) {
   EXPECT_TRUE(peer(2).is_waiting);
   EXPECT_EQ(peer(1).finished_step, 0);
   EXPECT_FALSE(peer(1).has_left);
+}
+
+TEST(ControlLinkTest, ReportsTravelWithHeartbeats) {
+  auto world = MakeThreadCommunicators(3);
+  ASSERT_TRUE(world.ok());
+  MonitorOptions monitor;
+  monitor.heartbeat_period = absl::Milliseconds(20);
+  std::vector<Watched> links(3);
+  const std::string longest(kControlReportBytesMax, '\xff');
+  links[1].report = std::string("a\0b", 3);
+  links[2].report = longest;
+  RunOnThreads(*world, [&](Communicator& communicator) {
+    links[static_cast<size_t>(communicator.rank())].Join(communicator, monitor);
+  });
+  const absl::Time deadline = absl::Now() + kLong;
+  while (links[0].Reports().size() < 2 && absl::Now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(links[0].Reports(),
+            (std::map<int, std::string>{{1, std::string("a\0b", 3)}, {2, longest}}));
+  EXPECT_TRUE(links[1].Reports().empty());  // rank 0 has none
 }
 
 TEST(ControlLinkTest, AStuckStepNamesTheRankThatDoesNotWait) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -296,6 +297,33 @@ TEST(LocalReplicaTest, D12_DamagedWeightsAreRefusedWhereThatIsAsked) {
   EXPECT_TRUE(absl::IsDataLoss(replica.status())) << replica.status();
   EXPECT_THAT(std::string(replica.status().message()),
               HasSubstr("blk.1.ffn_down.weight (nan at row 2, column 3)"));
+}
+
+// Three layers whose tokens use 3 of 8 experts.
+TEST(LocalReplicaTest, CountsTheTokensOfEachExpertOnEveryLayoutAlike) {
+  constexpr char kMixture[] = "tests/data/families/gpt_oss";
+  std::vector<std::vector<uint64_t>> alone;
+  for (const auto& [tensor_ranks, stages] : {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 3}}) {
+    RankOptions options = Cut(tensor_ranks, stages);
+    options.limits.context = 128;
+    const auto replica = ReplicaOf(kMixture, options);
+    EXPECT_EQ(replica->ExpertLoads().size(), 3u);
+    GenerateAll(*replica, {0, 1, 2, 3});
+    std::vector<std::vector<uint64_t>> tokens;
+    for (const model::ExpertLayerLoad& load : replica->ExpertLoads()) {
+      EXPECT_EQ(load.layer, static_cast<int64_t>(tokens.size()));
+      EXPECT_EQ(load.tokens.size(), 8u);
+      // Prompts of 41, 1, 17 and 100 tokens, and all but the last of 12 generated ones each.
+      EXPECT_EQ(std::accumulate(load.tokens.begin(), load.tokens.end(), uint64_t{0}),
+                3u * (41 + 1 + 17 + 100 + 4 * 11));
+      tokens.push_back(load.tokens);
+    }
+    if (alone.empty()) {
+      alone = tokens;
+    }
+    EXPECT_EQ(tokens, alone) << tensor_ranks << " x " << stages;
+  }
+  EXPECT_TRUE(ReplicaOf(kFloatModel, Cut(1, 1))->ExpertLoads().empty());
 }
 
 TEST(LocalReplicaTest, ShowsItsRanksAndTheirSteps) {

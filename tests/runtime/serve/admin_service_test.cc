@@ -28,6 +28,8 @@ ServedReplicaOptions Options() {
                               .heartbeat_age = absl::Milliseconds(250),
                               .phase = "serve",
                               .stage = 1});
+    snapshot.expert_layers.push_back(
+        {.layer = 3, .tokens = {9, 3, uint64_t{1} << 40}, .busiest_ratio = 2.25});
     return snapshot;
   };
   return options;
@@ -51,6 +53,12 @@ TEST(AdminService, ShowsReplicaAndRanks) {
   EXPECT_EQ(status.ranks(0).process_id(), 42);
   EXPECT_EQ(status.ranks(0).step(), 17u);
   EXPECT_EQ(status.ranks(0).heartbeat_age().nanos(), 250'000'000);
+  ASSERT_EQ(status.expert_layers_size(), 1);
+  EXPECT_EQ(status.expert_layers(0).layer(), 3);
+  ASSERT_EQ(status.expert_layers(0).tokens_size(), 3);
+  EXPECT_EQ(status.expert_layers(0).tokens(0), 9u);
+  EXPECT_EQ(status.expert_layers(0).tokens(2), uint64_t{1} << 40);
+  EXPECT_EQ(status.expert_layers(0).busiest_ratio(), 2.25);
 }
 
 TEST(AdminService, IsNotOnThePublicListener) {

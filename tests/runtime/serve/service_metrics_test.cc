@@ -44,6 +44,18 @@ TEST(ServiceMetricsTest, CountWhatClientsWereGiven) {
   EXPECT_THAT(text, HasSubstr("trireme_e2e_seconds_count 3"));
 }
 
+TEST(ServiceMetricsTest, ShowHowUnevenlyExpertsAreUsed) {
+  Metrics metrics;
+  ServedReplicaOptions options = Options(&metrics, /*open=*/true);
+  options.server.status = [] {
+    StatusSnapshot snapshot;
+    snapshot.expert_layers.push_back({.layer = 3, .tokens = {9, 3, 0}, .busiest_ratio = 2.25});
+    return snapshot;
+  };
+  const ServedReplica replica(options);
+  EXPECT_THAT(metrics.Text(), HasSubstr("trireme_expert_busiest_ratio{layer=\"3\"} 2.25"));
+}
+
 TEST(ServiceMetricsTest, MayBeReadAfterTheService) {
   Metrics metrics;
   {
