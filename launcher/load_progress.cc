@@ -53,11 +53,12 @@ void PrintRanks(const engine::ReplicaInfo& info) {
     const engine::RankBytes& bytes = info.rank_bytes[rank];
     absl::FPrintF(stderr,
                   "rank %d%s: weights %d bytes (%.1f MiB), KV %d bytes (%.1f MiB), workspace %d "
-                  "bytes (%.1f MiB)\n",
+                  "bytes (%.1f MiB), read %d bytes (%.1f MiB) of the model's files\n",
                   rank, info.places.empty() ? "" : " on " + info.places[rank].host, bytes.weights,
                   static_cast<double>(bytes.weights) / kMebibyte, bytes.kv_cache,
                   static_cast<double>(bytes.kv_cache) / kMebibyte, bytes.workspace,
-                  static_cast<double>(bytes.workspace) / kMebibyte);
+                  static_cast<double>(bytes.workspace) / kMebibyte, bytes.read,
+                  static_cast<double>(bytes.read) / kMebibyte);
   }
 }
 

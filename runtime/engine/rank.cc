@@ -119,7 +119,8 @@ RankBytes Rank::bytes() const {
   return {.weights = state_->plan.arena_bytes,
           .kv_cache = cache::KvCacheBytes(state_->kv_shape),
           .workspace = model::Activations::Bytes(state_->model, part(), *state_->table,
-                                                 state_->activation_limits)};
+                                                 state_->activation_limits),
+          .read = state_->plan.source_bytes};
 }
 
 RankWork Rank::work() const {

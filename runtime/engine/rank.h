@@ -40,6 +40,7 @@ struct RankBytes {
   int64_t weights = 0;
   int64_t kv_cache = 0;
   int64_t workspace = 0;
+  int64_t read = 0;  // from the model's files when it loads; not held
 
   int64_t total() const { return weights + kv_cache + workspace; }
 };

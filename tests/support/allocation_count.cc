@@ -15,6 +15,8 @@ thread_local int64_t live_bytes_of_this_thread = 0;
 thread_local int64_t peak_bytes_of_this_thread = 0;
 thread_local bool is_excused = false;
 std::atomic<int64_t> allocations_of_all_threads{0};
+std::atomic<int64_t> live_bytes_of_all_threads{0};
+std::atomic<int64_t> peak_bytes_of_all_threads{0};
 
 // With the word that malloc keeps before each block.
 int64_t HeldBytes(void* memory) {
@@ -33,10 +35,15 @@ void* Allocate(size_t bytes, size_t alignment) {
   }
   live_bytes_of_this_thread += HeldBytes(memory);
   peak_bytes_of_this_thread = std::max(peak_bytes_of_this_thread, live_bytes_of_this_thread);
+  const int64_t live = live_bytes_of_all_threads.fetch_add(HeldBytes(memory)) + HeldBytes(memory);
+  int64_t peak = peak_bytes_of_all_threads.load();
+  while (live > peak && !peak_bytes_of_all_threads.compare_exchange_weak(peak, live)) {
+  }
   return memory;
 }
 
 void Free(void* memory) {
+  live_bytes_of_all_threads.fetch_sub(HeldBytes(memory));
   live_bytes_of_this_thread -= HeldBytes(memory);
   std::free(memory);
 }
@@ -80,6 +87,14 @@ int64_t LiveBytesOfThisThread() { return live_bytes_of_this_thread; }
 int64_t PeakBytesOfThisThread() { return peak_bytes_of_this_thread; }
 
 void RestartPeakOfThisThread() { peak_bytes_of_this_thread = live_bytes_of_this_thread; }
+
+int64_t LiveBytesOfAllThreads() { return live_bytes_of_all_threads.load(); }
+
+int64_t PeakBytesOfAllThreads() { return peak_bytes_of_all_threads.load(); }
+
+void RestartPeakOfAllThreads() {
+  peak_bytes_of_all_threads.store(live_bytes_of_all_threads.load());
+}
 
 void ExcuseThisThread() { is_excused = true; }
 

@@ -19,6 +19,11 @@ int64_t LiveBytesOfThisThread();
 int64_t PeakBytesOfThisThread();
 void RestartPeakOfThisThread();
 
+// The same of all threads together.
+int64_t LiveBytesOfAllThreads();
+int64_t PeakBytesOfAllThreads();
+void RestartPeakOfAllThreads();
+
 // Calls so far by all threads but those that were excused.
 int64_t AllocationsOfAllThreads();
 
