@@ -20,9 +20,10 @@
 //  * Activations quantise per group of 32: maximum = max |x|; d = maximum / 127; a =
 //  round-to-even(x * (127 / maximum)),
 //    as float32 operations in this order; all zero: d = 0, a = 0.
-//  * Float path (F32, F16, BF16, or any format when float activations are asked for), per output,
-//  columns in order:
-//      acc = fma(w, x, acc), w the exact decoded float32 of specs/gguf-quants.md.
+//  * Float path (F32, F16, BF16, groups of floating point numbers such as F8_E4M3 and NF4, or any
+//  format when float activations are asked for), per output, columns in order:
+//      acc = fma(w, x, acc), w the decoded float32: exact as specs/gguf-quants.md has it; a number
+//      times a float32 scale is rounded once, whatever the table and however many tokens.
 //  * A row-split matrix comes as up to 8 leaves (runs of columns). Each leaf is its own chain from
 //  +0; the partials add
 //    in the order of the binary tree ((0+1)+(2+3))+((4+5)+(6+7)) by leaf_index; missing leaves drop
@@ -61,7 +62,7 @@ static_assert(kAttentionTileTokens % kBlockTokens == 0);
 // -------------------------------------------------------------------------------------------------------
 
 // A run of columns of a run of rows of one tensor, before and after packing.
-// first_column and columns are multiples of 32 for quantised formats (only the last run may end
+// first_column and columns are multiples of 32 for formats with groups (only the last run may end
 // anywhere for F32, F16, BF16).
 struct SliceShape {
   WeightFormat format = WeightFormat::kF32;
@@ -251,8 +252,8 @@ enum class RopeStyle : uint8_t {
 
 // One layer's cache on one rank: [blocks][key_value_heads] of {keys [head_dim][kBlockTokens],
 // values [kBlockTokens][head_dim]} and, where the format has them, float32 {key scales
-// [kBlockTokens], value scales [kBlockTokens]}. Keys lie with the tokens of a block side by side, so
-// that lanes are keys.
+// [kBlockTokens], value scales [kBlockTokens]}. Keys lie with the tokens of a block side by side,
+// so that lanes are keys.
 struct KeyValueCache {
   KeyValueFormat format = KeyValueFormat::kF16;
   std::byte* data = nullptr;

@@ -82,6 +82,12 @@ inline float E4M3ToFloat(uint8_t code) {
 }
 inline float E5M2ToFloat(uint8_t code) { return HalfToFloat(static_cast<uint16_t>(code << 8)); }
 
+// An E4M3 number / 256: its bits are those of a half, whose exponent has a bias greater by 8. The
+// codes 0x7F and 0xFF, no numbers in E4M3, are 480 / 256 and its negative here.
+inline float E4M3By256(uint8_t code) {
+  return HalfToFloat(static_cast<uint16_t>((code & 0x80) << 8 | (code & 0x7F) << 7));
+}
+
 }  // namespace trireme::kernels
 
 #endif  // TRIREME_KERNELS_SCALAR_TYPES_H_

@@ -15,6 +15,7 @@ namespace trireme::kernels::avx2 {
 #include "kernels/cpu/quantize.inc"
 #include "kernels/cpu/decode_groups.inc"
 #include "kernels/cpu/matmul_tiles.inc"
+#include "kernels/cpu/number_tiles.inc"
 #include "kernels/cpu/matmul_products.inc"
 #include "kernels/cpu/matmul.inc"
 #include "kernels/cpu/norm_rope_activation.inc"

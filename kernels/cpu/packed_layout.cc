@@ -15,8 +15,8 @@ int64_t PanelCount(const SliceShape& shape) { return (shape.rows + kPanelRows - 
 
 template <typename Block>
 int64_t PanelBytes(const SliceShape& shape) {
-  if constexpr (InfoOf(Block::kFormat).is_quantized) {
-    return QuantizedPanelBytes(Block::kTraits, shape.columns, shape.first_column);
+  if constexpr (HasGroups(InfoOf(Block::kFormat))) {
+    return GroupedPanelBytes(Block::kTraits, shape.columns, shape.first_column);
   } else {
     return FloatPanelBytes(shape.columns, sizeof(Block));
   }
@@ -62,9 +62,15 @@ template <int kCodeBits>
 constexpr int kLowPairsVector[2] = {kLowPartVector<kCodeBits>, kLowPartVector<kCodeBits> + 1};
 
 // Codes of one row of one group <-> words v = columns 4 v .. 4 v + 3.
-template <int kCodeBits>
+template <GroupTraits kTraits>
 void WriteCodes(const uint32_t (&words)[kGroupWords], std::byte* codes, int lane) {
-  if constexpr (kCodeBits == 8) {
+  constexpr int kCodeBits = kTraits.code_bits;
+  if constexpr (kCodeBits == 8 && !HasIntegers(kTraits)) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(words);
+    for (int i = 0; i < kGroupValues; ++i) {
+      codes[i * kPanelRows + lane] = bytes[i];
+    }
+  } else if constexpr (kCodeBits == 8) {
     for (int v = 0; v < kGroupWords; ++v) {
       *WordOf(codes, v, lane) = words[v];
     }
@@ -86,8 +92,16 @@ void WriteCodes(const uint32_t (&words)[kGroupWords], std::byte* codes, int lane
   }
 }
 
-template <int kCodeBits>
+template <GroupTraits kTraits>
 void ReadCodes(const std::byte* codes, int lane, uint32_t (&words)[kGroupWords]) {
+  constexpr int kCodeBits = kTraits.code_bits;
+  if constexpr (kCodeBits == 8 && !HasIntegers(kTraits)) {
+    auto* bytes = reinterpret_cast<std::byte*>(words);
+    for (int i = 0; i < kGroupValues; ++i) {
+      bytes[i] = codes[i * kPanelRows + lane];
+    }
+    return;
+  }
   for (int v = 0; v < kGroupWords; ++v) {
     if constexpr (kCodeBits == 8) {
       words[v] = LoadWord(codes, v, lane);
@@ -123,7 +137,9 @@ void WriteScales(const WeightGroup& group, std::byte* group_scales, std::byte* p
   for (int i = 0; i < FactorBytes(kTraits); ++i) {
     group_scales[i * kPanelRows + lane] = std::byte{group.factors[i]};
   }
-  if constexpr (HasSuperblocks(kTraits) || kTraits.scales == ScaleKind::kGroupHalf) {
+  if constexpr (HasFloatScale(kTraits)) {
+    std::memcpy(piece_scales + lane * 4, &group.scale, sizeof(group.scale));
+  } else if constexpr (HasSuperblocks(kTraits) || kTraits.scales == ScaleKind::kGroupHalf) {
     std::byte* halves = HasSuperblocks(kTraits) ? piece_scales : group_scales;
     StoreHalfBits(halves, lane, group.scale_bits);
     if constexpr (kTraits.has_minimum) {
@@ -138,7 +154,9 @@ void ReadScales(const std::byte* group_scales, const std::byte* piece_scales, in
   for (int i = 0; i < FactorBytes(kTraits); ++i) {
     group->factors[i] = static_cast<uint8_t>(group_scales[i * kPanelRows + lane]);
   }
-  if constexpr (HasSuperblocks(kTraits) || kTraits.scales == ScaleKind::kGroupHalf) {
+  if constexpr (HasFloatScale(kTraits)) {
+    std::memcpy(&group->scale, piece_scales + lane * 4, sizeof(group->scale));
+  } else if constexpr (HasSuperblocks(kTraits) || kTraits.scales == ScaleKind::kGroupHalf) {
     const std::byte* halves = HasSuperblocks(kTraits) ? piece_scales : group_scales;
     group->scale_bits = LoadHalfBits(halves, lane);
     if constexpr (kTraits.has_minimum) {
@@ -154,7 +172,7 @@ void ForEachPiece(const SliceShape& shape, const Body& body) {
   const int64_t phase = PhaseOf(Block::kTraits, shape.first_column);
   int64_t offset = 0;
   for (int64_t done = 0; done < groups;) {
-    const int64_t piece_groups = GroupsOfPiece(groups, phase, done);
+    const int64_t piece_groups = GroupsOfPiece(Block::kTraits, groups, phase, done);
     body(done, piece_groups, offset);
     offset += PieceSize(PieceBytesOf(Block::kTraits), piece_groups);
     done += piece_groups;
@@ -162,8 +180,7 @@ void ForEachPiece(const SliceShape& shape, const Body& body) {
 }
 
 template <typename Block>
-void PackQuantizedRow(const SliceShape& shape, const std::byte* source, std::byte* panel,
-                      int lane) {
+void PackGroupedRow(const SliceShape& shape, const std::byte* source, std::byte* panel, int lane) {
   constexpr PieceBytes kBytes = PieceBytesOf(Block::kTraits);
   constexpr int kBlockGroups = InfoOf(Block::kFormat).storage_values / kGroupValues;
   ForEachPiece<Block>(shape, [&](int64_t first_group, int64_t groups, int64_t offset) {
@@ -178,7 +195,7 @@ void PackQuantizedRow(const SliceShape& shape, const std::byte* source, std::byt
       uint32_t words[kGroupWords];
       static_assert(sizeof(words) == sizeof(group.codes));
       std::memcpy(words, group.codes, sizeof(words));
-      WriteCodes<Block::kTraits.code_bits>(words, piece + CodesOffset(kBytes, g), lane);
+      WriteCodes<Block::kTraits>(words, piece + CodesOffset(kBytes, g), lane);
       WriteScales<Block::kTraits>(group, piece + ScalesOffset(kBytes, g), piece, lane);
     }
   });
@@ -194,14 +211,14 @@ void PackFloatRow(const SliceShape& shape, const std::byte* source, std::byte* p
 }
 
 template <typename Block>
-void DecodeQuantizedRow(const SliceShape& shape, const std::byte* panel, int lane, float* values) {
+void DecodeGroupedRow(const SliceShape& shape, const std::byte* panel, int lane, float* values) {
   constexpr GroupTraits kTraits = Block::kTraits;
   constexpr PieceBytes kBytes = PieceBytesOf(kTraits);
   ForEachPiece<Block>(shape, [&](int64_t first_group, int64_t groups, int64_t offset) {
     const std::byte* piece = panel + offset;
     for (int64_t g = 0; g < groups; ++g) {
       uint32_t words[kGroupWords];
-      ReadCodes<kTraits.code_bits>(piece + CodesOffset(kBytes, g), lane, words);
+      ReadCodes<kTraits>(piece + CodesOffset(kBytes, g), lane, words);
       WeightGroup group;
       std::memcpy(group.codes, words, sizeof(words));
       ReadScales<kTraits>(piece + ScalesOffset(kBytes, g), piece, lane, &group);
@@ -209,8 +226,8 @@ void DecodeQuantizedRow(const SliceShape& shape, const std::byte* panel, int lan
       float* target = values + (first_group + g) * kGroupValues;
       for (int i = 0; i < kGroupValues; ++i) {
         const int half = i / (kGroupValues / 2);
-        const float value = static_cast<float>(CodeValue(kTraits, group.codes[i])) *
-                            (scales.scale * scales.half_factors[half]);
+        const float value =
+            CodeNumber(kTraits, group.codes[i]) * (scales.scale * scales.half_factors[half]);
         target[i] = kTraits.has_minimum ? value + scales.minima[half] : value;
       }
     }
@@ -246,8 +263,8 @@ void Pack(const PackArgs& args) {
         std::memset(panel, 0, static_cast<size_t>(panel_bytes));
       }
       const std::byte* source = args.source + row * args.source_row_bytes;
-      if constexpr (InfoOf(Block::kFormat).is_quantized) {
-        PackQuantizedRow<Block>(args.shape, source, panel, lane);
+      if constexpr (HasGroups(InfoOf(Block::kFormat))) {
+        PackGroupedRow<Block>(args.shape, source, panel, lane);
       } else {
         PackFloatRow<Block>(args.shape, source, panel, lane);
       }
@@ -260,8 +277,8 @@ void DecodePackedRow(const SliceShape& shape, const std::byte* data, int64_t row
     using Block = decltype(block);
     const std::byte* panel = data + row / kPanelRows * PanelBytes<Block>(shape);
     const int lane = static_cast<int>(row % kPanelRows);
-    if constexpr (InfoOf(Block::kFormat).is_quantized) {
-      DecodeQuantizedRow<Block>(shape, panel, lane, values);
+    if constexpr (HasGroups(InfoOf(Block::kFormat))) {
+      DecodeGroupedRow<Block>(shape, panel, lane, values);
     } else {
       DecodeFloatRow<Block>(shape, panel, lane, values);
     }

@@ -2,7 +2,7 @@
 // (layout "P16"), and the portable code that writes and reads single rows of it.
 //
 // Weights. A panel is 16 rows of the slice; rows beyond the last are zeros. Panels follow each
-// other. A panel of a quantised format is a run of pieces of up to 8 groups of 32 columns; where
+// other. A panel of a format with groups is a run of pieces of up to 8 groups of 32 columns; where
 // the format has superblocks a piece ends at each superblock border, else after every 8 groups from
 // the slice's start. A piece is
 //     scales of the piece; scales of a run of groups, codes of its groups; the next run, ...
@@ -10,7 +10,8 @@
 // a product reads nearly byte after byte, which is what the hardware's prefetchers follow best, and
 // codes are aligned.
 //   codes, as stored, in vectors whose byte j belongs to row j / 4. A low part:
-//     8 bits: 8 vectors, vector v column 4 v + j % 4.
+//     8 bits: 8 vectors, vector v column 4 v + j % 4; those of floating point numbers stand one by
+//     one: byte j belongs to row j % 16, column 4 v + j / 16.
 //     4, 5 and 6 bits: 4 vectors, low nibble column 4 v + j % 4, high nibble that + 16.
 //     2 and 3 bits: 2 vectors p ("pairs"), bits 2u and 2u + 1 column 4 (4 p + u) + j % 4.
 //     And a high part: 3 and 5 bits: before it a vector whose bit t is the high bit of column
@@ -18,7 +19,8 @@
 //     Codes are read word by word, so vectors lie in the order of their first use.
 //   scales of a group: half scale[16], then half minimum[16] if there is one (ScaleKind
 //     kGroupHalf); else byte factor[16] for each of its FactorBytes.
-//   scales of a piece: with superblocks half scale[16], then half minimum[16] if there is one.
+//   scales of a piece: with superblocks half scale[16], then half minimum[16] if there is one, or
+//     float32 scale[16].
 // A panel of F32, F16 or BF16 is [columns][16 rows] of the stored values.
 //
 // Activations. Row of a token: int8 codes[columns]; then arrays of one 4-byte value per group, in
@@ -48,7 +50,7 @@ namespace {
 
 constexpr int kPanelRows = 16;
 constexpr int kVectorBytes = 64;
-constexpr int kPieceGroups = 8;
+constexpr int kPieceGroups = 8;  // at most
 
 // The vector of a group at which its low part begins, and those of the high pairs of 6 bits.
 template <int kCodeBits>
@@ -71,7 +73,9 @@ constexpr PieceBytes PieceBytesOf(GroupTraits traits) {
   const bool has_group_halves = traits.scales == ScaleKind::kGroupHalf;
   return {traits.code_bits * kVectorBytes,
           has_group_halves ? halves : FactorBytes(traits) * kPanelRows,
-          HasSuperblocks(traits) ? halves : 0};
+          HasFloatScale(traits)    ? kPanelRows * 4
+          : HasSuperblocks(traits) ? halves
+                                   : 0};
 }
 
 // Groups of a run.
@@ -101,25 +105,31 @@ constexpr int64_t CodesOffset(PieceBytes bytes, int64_t g) {
          run_groups * bytes.group_scales + g % run_groups * bytes.codes;
 }
 
+constexpr int PieceGroupsOf(GroupTraits traits) {
+  return HasSuperblocks(traits) ? traits.superblock_groups : kPieceGroups;
+}
+
 // Groups of the piece that starts at group `done` of a slice of `groups` groups, whose first group
 // is number `phase` of its superblock (0 without superblocks).
-constexpr int64_t GroupsOfPiece(int64_t groups, int64_t phase, int64_t done) {
-  const int64_t to_border = kPieceGroups - (phase + done) % kPieceGroups;
+constexpr int64_t GroupsOfPiece(GroupTraits traits, int64_t groups, int64_t phase, int64_t done) {
+  const int64_t piece_groups = PieceGroupsOf(traits);
+  const int64_t to_border = piece_groups - (phase + done) % piece_groups;
   return to_border < groups - done ? to_border : groups - done;
 }
 
 constexpr int64_t PhaseOf(GroupTraits traits, int64_t first_column) {
-  return HasSuperblocks(traits) ? first_column / kGroupValues % kPieceGroups : 0;
+  return HasSuperblocks(traits) ? first_column / kGroupValues % PieceGroupsOf(traits) : 0;
 }
 
-constexpr int64_t QuantizedPanelBytes(GroupTraits traits, int64_t columns, int64_t first_column) {
+constexpr int64_t GroupedPanelBytes(GroupTraits traits, int64_t columns, int64_t first_column) {
   const PieceBytes bytes = PieceBytesOf(traits);
   const int64_t groups = columns / kGroupValues;
   const int64_t phase = PhaseOf(traits, first_column);
-  const int64_t head = GroupsOfPiece(groups, phase, 0);
-  const int64_t whole = (groups - head) / kPieceGroups;
-  const int64_t tail = (groups - head) % kPieceGroups;
-  return (groups == 0 ? 0 : PieceSize(bytes, head)) + whole * PieceSize(bytes, kPieceGroups) +
+  const int64_t piece_groups = PieceGroupsOf(traits);
+  const int64_t head = GroupsOfPiece(traits, groups, phase, 0);
+  const int64_t whole = (groups - head) / piece_groups;
+  const int64_t tail = (groups - head) % piece_groups;
+  return (groups == 0 ? 0 : PieceSize(bytes, head)) + whole * PieceSize(bytes, piece_groups) +
          (tail == 0 ? 0 : PieceSize(bytes, tail));
 }
 

@@ -291,6 +291,39 @@ inline Bytes LookUp(Bytes table, Bytes indices) {
   return {_mm256_shuffle_epi8(table.low, indices.low),
           _mm256_shuffle_epi8(table.high, indices.high)};
 }
+struct FloatTable {
+  __m256 low, high;
+};
+inline FloatTable LoadTable(const float* source) {
+  return {_mm256_load_ps(source), _mm256_load_ps(source + 8)};
+}
+// Bits 0 to 2 of an index choose in both halves of the table, bit 3 between them.
+template <int kShift>
+inline __m256 LookUpEight(FloatTable table, __m256i a) {
+  const __m256i index = _mm256_srli_epi32(a, kShift);
+  const __m256 half = _mm256_castsi256_ps(_mm256_slli_epi32(a, 28 - kShift));
+  return _mm256_blendv_ps(_mm256_permutevar8x32_ps(table.low, index),
+                          _mm256_permutevar8x32_ps(table.high, index), half);
+}
+template <int kShift>
+inline Lanes LookUpFloats(FloatTable table, Bytes a) {
+  return {LookUpEight<kShift>(table, a.low), LookUpEight<kShift>(table, a.high)};
+}
+inline Lanes HalvesToFloats(__m256i halves) {
+  return {_mm256_cvtph_ps(_mm256_castsi256_si128(halves)),
+          _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1))};
+}
+inline Lanes LoadE4M3(const std::byte* source) {
+  const __m256i words =
+      _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source)));
+  return HalvesToFloats(_mm256_and_si256(_mm256_slli_epi16(words, 7),
+                                         _mm256_set1_epi16(static_cast<int16_t>(0xBF80))));
+}
+inline Lanes LoadE5M2(const std::byte* source) {
+  const __m256i words =
+      _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source)));
+  return HalvesToFloats(_mm256_slli_epi16(words, 8));
+}
 inline __m256i DotHalf(__m256i sum, __m256i unsigned_bytes, __m256i signed_bytes) {
   const __m256i pairs = _mm256_maddubs_epi16(unsigned_bytes, signed_bytes);
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));

@@ -1,7 +1,8 @@
 // The verbs of the AVX-512 table: 16 float or int32 lanes in one register. simd_avx2.h has the same
-// verbs over two registers, simd_portable.h over arrays, so that code over 16 lanes is written once,
-// in .inc files. Everything has internal linkage and lies in the table's own namespace: objects with
-// different -m flags must not share an inline function. Include from kernels_{avx512,amx}.cc only.
+// verbs over two registers, simd_portable.h over arrays, so that code over 16 lanes is written
+// once, in .inc files. Everything has internal linkage and lies in the table's own namespace:
+// objects with different -m flags must not share an inline function. Include from
+// kernels_{avx512,amx}.cc only.
 //
 // Masks select lanes; "Tail" verbs touch the first `count` lanes only (0 <= count <= 16) and
 // neither read nor write memory beyond them; the lanes beyond are +0 after a load.
@@ -193,6 +194,31 @@ inline Bytes BroadcastSixteen(const uint8_t* source) {
 // The table's entry for each byte, all of them below 16.
 inline Bytes LookUp(Bytes table, Bytes indices) {
   return {_mm512_shuffle_epi8(table.value, indices.value)};
+}
+// Sixteen floats, 64-byte aligned, as a table for LookUpFloats.
+struct FloatTable {
+  __m512 entries;
+};
+inline FloatTable LoadTable(const float* source) { return {_mm512_load_ps(source)}; }
+// The entry of bits kShift .. kShift + 3 of each lane.
+template <int kShift>
+inline Lanes LookUpFloats(FloatTable table, Bytes a) {
+  // The instruction looks at four bits of each lane.
+  const __m512i index = kShift == 0 ? a.value : _mm512_srli_epi32(a.value, kShift);
+  return {_mm512_permutexvar_ps(index, table.entries)};
+}
+// 16 numbers of 8 bits (scalar_types.h): E4M3 / 256, and E5M2.
+inline Lanes LoadE4M3(const std::byte* source) {
+  const __m256i words =
+      _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source)));
+  const __m256i halves = _mm256_and_si256(_mm256_slli_epi16(words, 7),
+                                          _mm256_set1_epi16(static_cast<int16_t>(0xBF80)));
+  return {_mm512_cvtph_ps(halves)};
+}
+inline Lanes LoadE5M2(const std::byte* source) {
+  const __m256i words =
+      _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source)));
+  return {_mm512_cvtph_ps(_mm256_slli_epi16(words, 8))};
 }
 // sum + the four products of each lane; weights unsigned, activations signed, exact.
 template <bool kEightBits>

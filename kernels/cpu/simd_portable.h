@@ -298,6 +298,21 @@ inline Bytes BroadcastSixteen(const uint8_t* source) {
 inline Bytes LookUp(Bytes table, Bytes indices) {
   return ForBytes([&](int i) { return table.value[indices.value[i] & 15]; });
 }
+struct FloatTable {
+  const float* entries;
+};
+inline FloatTable LoadTable(const float* source) { return {source}; }
+template <int kShift>
+inline Lanes LookUpFloats(FloatTable table, Bytes a) {
+  return FloatLanes(
+      [&](int i) { return table.entries[a.value[4 * i + kShift / 8] >> (kShift % 8) & 15]; });
+}
+inline Lanes LoadE4M3(const std::byte* source) {
+  return FloatLanes([=](int i) { return E4M3By256(static_cast<uint8_t>(source[i])); });
+}
+inline Lanes LoadE5M2(const std::byte* source) {
+  return FloatLanes([=](int i) { return E5M2ToFloat(static_cast<uint8_t>(source[i])); });
+}
 template <bool kEightBits>
 inline IntLanes DotBytes(IntLanes sum, Bytes weights, Bytes activations) {
   return WrappingLanes([&](int i) {

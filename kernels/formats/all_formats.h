@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/formats/bf16.h"
+#include "kernels/formats/e4m3_e5m2.h"
 #include "kernels/formats/f16.h"
 #include "kernels/formats/f32.h"
 #include "kernels/formats/iq1_m.h"
@@ -18,7 +19,10 @@
 #include "kernels/formats/iq4_nl.h"
 #include "kernels/formats/iq4_xs.h"
 #include "kernels/formats/mxfp4.h"
+#include "kernels/formats/mxfp8.h"
+#include "kernels/formats/nf4_fp4.h"
 #include "kernels/formats/nvfp4.h"
+#include "kernels/formats/nvfp4_scaled.h"
 #include "kernels/formats/q2_k.h"
 #include "kernels/formats/q3_k.h"
 #include "kernels/formats/q4_0.h"
@@ -42,7 +46,9 @@ using AllFormats =
     FormatList<WeightF32, WeightF16, WeightBF16, WeightQ8_0, WeightQ4_0, WeightQ4_1, WeightQ5_0,
                WeightQ5_1, WeightQ4_K, WeightQ5_K, WeightQ6_K, WeightQ2_K, WeightQ3_K, WeightIQ4_NL,
                WeightIQ4_XS, WeightIQ3_XXS, WeightIQ3_S, WeightIQ2_XXS, WeightIQ2_XS, WeightIQ2_S,
-               WeightIQ1_S, WeightIQ1_M, WeightTQ1_0, WeightTQ2_0, WeightMXFP4, WeightNVFP4>;
+               WeightIQ1_S, WeightIQ1_M, WeightTQ1_0, WeightTQ2_0, WeightMXFP4, WeightNVFP4,
+               WeightF8_E4M3, WeightF8_E5M2, WeightMXFP8, WeightNF4, WeightFP4, WeightNVFP4_MUL,
+               WeightNVFP4_DIV>;
 
 template <typename... Formats>
 constexpr bool IsInOrder(FormatList<Formats...> /*list*/) {

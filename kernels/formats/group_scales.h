@@ -10,8 +10,9 @@
 
 namespace trireme::kernels {
 
-// weight = (code - zero point) * (scale * half_factors[h]) + minima[h], h the half group. All
-// products of scales are exact.
+// weight = (code - zero point) * (scale * half_factors[h]) + minima[h], h the half group; for codes
+// of floating point numbers number * (scale * half_factors[h]). All products of scales are exact
+// but those of kHalfGroupE4M3Mul and kHalfGroupE4M3Div, which are rounded to float32.
 struct GroupScales {
   float scale = 1;
   float half_factors[2] = {1, 1};
@@ -49,11 +50,24 @@ inline GroupScales ScalesOf(GroupTraits traits, const WeightGroup& group) {
       }
       break;
     case ScaleKind::kExponent:
-      scales.scale = HalfOfE8M0(group.factors[0]);
+      scales.scale = HalfOfE8M0(group.factors[0]) * PowerOfTwo(traits.scale_exponent);
       break;
     case ScaleKind::kHalfGroupE4M3:
       scales.half_factors[0] = HalfOfE4M3(group.factors[0]);
       scales.half_factors[1] = HalfOfE4M3(group.factors[1]);
+      break;
+    case ScaleKind::kSuperblockFloat:
+      scales.scale = group.scale * PowerOfTwo(traits.scale_exponent);
+      break;
+    case ScaleKind::kHalfGroupE4M3Mul:
+      for (int h = 0; h < 2; ++h) {
+        scales.half_factors[h] = HalfOfE4M3(group.factors[h]) * group.scale;
+      }
+      break;
+    case ScaleKind::kHalfGroupE4M3Div:
+      for (int h = 0; h < 2; ++h) {
+        scales.half_factors[h] = HalfOfE4M3(group.factors[h]) / group.scale;
+      }
       break;
   }
   return scales;
@@ -63,6 +77,31 @@ inline GroupScales ScalesOf(GroupTraits traits, const WeightGroup& group) {
 inline int CodeValue(GroupTraits traits, uint8_t code) {
   return traits.codebook == Codebook::kNone ? code - traits.zero_point
                                             : ValuesOf(traits.codebook).values[code];
+}
+
+// The same for codes of every kind of number.
+inline float CodeNumber(GroupTraits traits, uint8_t code) {
+  switch (traits.numbers) {
+    case NumberKind::kInteger:
+      return static_cast<float>(CodeValue(traits, code));
+    case NumberKind::kE4M3:
+      return E4M3By256(code);
+    case NumberKind::kE5M2:
+      return E5M2ToFloat(code);
+    case NumberKind::kE2M1: {
+      static constexpr NumberTable kTable = NumbersOf(NumberKind::kE2M1);
+      return kTable.numbers[code];
+    }
+    case NumberKind::kNF4: {
+      static constexpr NumberTable kTable = NumbersOf(NumberKind::kNF4);
+      return kTable.numbers[code];
+    }
+    case NumberKind::kFP4: {
+      static constexpr NumberTable kTable = NumbersOf(NumberKind::kFP4);
+      return kTable.numbers[code];
+    }
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace trireme::kernels

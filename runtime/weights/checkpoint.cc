@@ -35,7 +35,9 @@ constexpr int64_t kSmallTensorValues = int64_t{1} << 20;
 std::string KnownFormats() {
   std::vector<std::string> names;
   for (const kernels::WeightFormatInfo& info : kernels::kWeightFormats) {
-    names.emplace_back(info.name);
+    if (info.is_in_files) {
+      names.emplace_back(info.name);
+    }
   }
   return absl::StrJoin(names, ", ");
 }

@@ -118,9 +118,9 @@ class LayerCut {
   const spec::LayerSpec& layer_;
 };
 
-// Quantised activations come in groups of 32 columns, so every leaf of the matrix, on whatever
-// rank, must begin at such a border. Heads of a width that 32 does not divide break that; their
-// matrix is multiplied in float32 on every layout alike.
+// Weights and quantised activations come in groups of 32 columns, so every leaf of the matrix, on
+// whatever rank, must begin at such a border. Heads of a width that 32 does not divide break that;
+// their matrix is multiplied in float32 on every layout alike.
 bool LeavesKeepGroupsWhole(spec::SplitRule split, const spec::AttentionSpec& attention) {
   if (split != spec::SplitRule::kQueryHeadColumns) {
     return true;
@@ -280,9 +280,9 @@ class Planner {
   void AddSlices(const spec::TensorRole& role, const std::vector<Rectangle>& rectangles,
                  const spec::AttentionSpec& attention, PlannedTensor* tensor) {
     const StoredTensor& stored = tensor->stored;
-    const bool is_quantized = kernels::InfoOf(stored.format).is_quantized;
+    const bool has_groups = kernels::HasGroups(kernels::InfoOf(stored.format));
     const bool keep_format =
-        !is_quantized || (LeavesKeepGroupsWhole(role.split, attention) && !tensor->is_transposed);
+        !has_groups || (LeavesKeepGroupsWhole(role.split, attention) && !tensor->is_transposed);
     for (const Rectangle& rectangle : rectangles) {
       if (rectangle.rows.size() == 0 || rectangle.columns.size() == 0) {
         continue;

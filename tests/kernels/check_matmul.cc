@@ -187,10 +187,9 @@ void CheckProduct(Checker& checker, ProductCase c) {
 
 void CheckEveryFormat(Checker& checker) {
   for (const WeightFormatInfo& info : kWeightFormats) {
-    const bool is_quantized = info.is_quantized;
-    const int64_t odd = is_quantized ? 0 : 5;
+    const int64_t odd = HasGroups(info) ? 0 : 5;
     for (const bool float_activations : {false, true}) {
-      if (!is_quantized && !float_activations) {
+      if (!info.is_quantized && !float_activations) {
         continue;
       }
       for (const int64_t tokens : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
@@ -257,7 +256,8 @@ void CheckLeaves(Checker& checker) {
       {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 3, 5, 7}, {3}, {4, 5, 6, 7}, {1, 6}};
   for (const WeightFormat format :
        {WeightFormat::kQ4_1, WeightFormat::kQ6_K, WeightFormat::kQ2_K, WeightFormat::kIQ3_S,
-        WeightFormat::kMXFP4, WeightFormat::kNVFP4, WeightFormat::kF16}) {
+        WeightFormat::kMXFP4, WeightFormat::kNVFP4, WeightFormat::kF16, WeightFormat::kF8_E4M3,
+        WeightFormat::kMXFP8, WeightFormat::kNF4, WeightFormat::kNVFP4_DIV}) {
     for (const std::vector<int>& leaves : kLeafSets) {
       for (const int64_t tokens : {1, 5, 40}) {
         ProductCase c{.name = "leaves",
@@ -297,6 +297,65 @@ void CheckSeveralOutputs(Checker& checker) {
                            .tokens = tokens,
                            .float_activations = true,
                            .outputs = {{WeightFormat::kBF16, 96}, {WeightFormat::kQ5_K, 33}}});
+  }
+}
+
+// Floating point numbers in groups multiply as the float32 matrix of their values does, in the same
+// leaves, for every count of tokens.
+void CheckNumbersMultiplyAsF32(Checker& checker) {
+  constexpr int64_t kRows = 35;
+  constexpr int64_t kColumns = 352;
+  constexpr int64_t kTokensMax = 65;
+  const std::vector<int64_t> kLeafColumns = {96, 160, 32, 64};  // starts and ends in superblocks
+  for (const WeightFormatInfo& info : kWeightFormats) {
+    if (!HasGroups(info) || info.is_quantized) {
+      continue;
+    }
+    for (const WeightFill fill : {WeightFill::kOrdinary, WeightFill::kTinyScales}) {
+      Random random(31);
+      const StoredMatrix matrix = RandomMatrix(random, info.format, kRows, kColumns, fill);
+      StoredMatrix floats{.bytes = std::vector<std::byte>(kRows * kColumns * sizeof(float)),
+                          .row_bytes = kColumns * sizeof(float)};
+      for (int64_t row = 0; row < kRows; ++row) {
+        DecodeRow(info.format, matrix.bytes.data() + row * matrix.row_bytes, 0, kColumns,
+                  reinterpret_cast<float*>(floats.bytes.data()) + row * kColumns);
+      }
+      std::vector<SlicePair> pairs;
+      std::vector<PackedSlice> slices[2];
+      pairs.reserve(2 * kLeafColumns.size());
+      for (const bool is_decoded : {false, true}) {
+        int64_t first_column = 0;
+        for (size_t leaf = 0; leaf < kLeafColumns.size(); ++leaf) {
+          const WeightFormat format = is_decoded ? WeightFormat::kF32 : info.format;
+          pairs.push_back(PackBoth(checker, {format, kRows, kLeafColumns[leaf], first_column},
+                                   static_cast<int>(leaf), is_decoded ? floats : matrix));
+          slices[is_decoded].push_back(
+              {pairs.back().shape, pairs.back().leaf_index, pairs.back().packed.data()});
+          first_column += kLeafColumns[leaf];
+        }
+      }
+      std::vector<float> x(kTokensMax * kColumns);
+      random.FillNormal(x.data(), kTokensMax * kColumns);
+      for (int64_t tokens = 1; tokens <= kTokensMax; ++tokens) {
+        std::vector<float> y[2];
+        for (const bool is_decoded : {false, true}) {
+          y[is_decoded].resize(static_cast<size_t>(tokens * kRows));
+          checker.table.matmul(
+              checker.execution.get(),
+              {.x = x.data(),
+               .x_stride = kColumns,
+               .quantized = nullptr,
+               .tokens = tokens,
+               .columns = kColumns,
+               .outputs = {{slices[is_decoded].data(), static_cast<int>(kLeafColumns.size()), kRows,
+                            y[is_decoded].data(), kRows}},
+               .output_count = 1});
+        }
+        checker.ExpectSameBits(
+            y[0].data(), y[1].data(), tokens * kRows,
+            std::string("as F32 ") + info.name + " tokens " + std::to_string(tokens));
+      }
+    }
   }
 }
 
@@ -349,7 +408,7 @@ void CheckEmbedding(Checker& checker) {
   const std::vector<int32_t> token_ids = {100, 144, 145, 99, 117, 116, 0, 131, 144, 1 << 30};
   const int64_t tokens = static_cast<int64_t>(token_ids.size());
   for (const WeightFormatInfo& info : kWeightFormats) {
-    const int64_t columns = info.is_quantized ? 512 : 67;
+    const int64_t columns = HasGroups(info) ? 512 : 67;
     Random random(5);
     const StoredMatrix matrix =
         RandomMatrix(random, info.format, kRows, columns, WeightFill::kAnyBits);
@@ -380,6 +439,7 @@ void CheckMatmul(Checker& checker) {
   CheckEveryFormat(checker);
   CheckLeaves(checker);
   CheckSeveralOutputs(checker);
+  CheckNumbersMultiplyAsF32(checker);
   CheckBatchInvariance(checker);
   CheckEmbedding(checker);
 }

@@ -53,13 +53,48 @@ TEST(PackedLayout, EveryFormatTakesTheBytesThatTheDocsName) {
   EXPECT_EQ(bits_of(WeightFormat::kIQ2_XS), 3.625);  // as Q3_K
   EXPECT_EQ(bits_of(WeightFormat::kIQ2_S), 3.625);
   EXPECT_EQ(bits_of(WeightFormat::kIQ1_M), 3.625);
-  EXPECT_EQ(bits_of(WeightFormat::kMXFP4), 4.25);  // 8 (256 + 16) = 2176
-  EXPECT_EQ(bits_of(WeightFormat::kNVFP4), 4.5);   // 8 (256 + 32) = 2304
+  EXPECT_EQ(bits_of(WeightFormat::kMXFP4), 4.25);       // 8 (256 + 16) = 2176
+  EXPECT_EQ(bits_of(WeightFormat::kNVFP4), 4.5);        // 8 (256 + 32) = 2304
+  EXPECT_EQ(bits_of(WeightFormat::kF8_E4M3), 8.25);     // 2 (4 * 512 + 64) = 4224
+  EXPECT_EQ(bits_of(WeightFormat::kF8_E5M2), 8.25);     // the same
+  EXPECT_EQ(bits_of(WeightFormat::kMXFP8), 8.25);       // 8 (512 + 16) = 4224
+  EXPECT_EQ(bits_of(WeightFormat::kNF4), 4.5);          // 4 (2 * 256 + 64) = 2304
+  EXPECT_EQ(bits_of(WeightFormat::kFP4), 4.5);          // the same
+  EXPECT_EQ(bits_of(WeightFormat::kNVFP4_MUL), 4.625);  // 8 (256 + 32) + 64 = 2368
+  EXPECT_EQ(bits_of(WeightFormat::kNVFP4_DIV), 4.625);  // the same
 }
 
 // NVFP4 has no superblock, so pieces start with the slice wherever it starts.
 TEST(PackedLayout, BlocksOf64NeedNoBorder) {
   EXPECT_EQ(PackedBytes({WeightFormat::kNVFP4, 16, 256, 32}), 8 * (256 + 32));
+}
+
+// Columns 96..416 of 128-column superblocks are 1, 4, 4 and 1 groups, each with its float32 scales.
+TEST(PackedLayout, SuperblocksMayBeShort) {
+  EXPECT_EQ(PackedBytes({WeightFormat::kF8_E4M3, 16, 320, 96}), 10 * 512 + 4 * 64);
+  // Of 64 columns: 1, 2, 2, 2, 2 and 1 groups.
+  EXPECT_EQ(PackedBytes({WeightFormat::kNF4, 16, 320, 96}), 10 * 256 + 6 * 64);
+}
+
+TEST(PackedLayout, BytesOfFloatsStandRowByRow) {
+  // Row 5 of an F8_E4M3 slice holds the codes 0, 1, 2, ... and the scale 0.5; all other rows zeros.
+  std::vector<WeightF8_E4M3> rows(16);
+  std::memset(rows.data(), 0, rows.size() * sizeof(WeightF8_E4M3));
+  rows[5].scale = 0.5F;
+  for (int i = 0; i < 128; ++i) {
+    rows[5].codes[i] = static_cast<uint8_t>(i);
+  }
+  const SliceShape shape{WeightFormat::kF8_E4M3, 16, 128, 0};
+  check::GuardedBytes packed(PackedBytes(shape));
+  Pack({shape, reinterpret_cast<const std::byte*>(rows.data()), sizeof(WeightF8_E4M3),
+        packed.data()});
+  for (int i = 0; i < 128; ++i) {
+    EXPECT_EQ(static_cast<int>(packed.data()[64 + i * 16 + 5]), i);  // behind the scales
+    EXPECT_EQ(static_cast<int>(packed.data()[64 + i * 16 + 4]), 0);
+  }
+  float scale = 0;
+  std::memcpy(&scale, packed.data() + 5 * 4, sizeof(scale));
+  EXPECT_EQ(scale, 0.5F);
 }
 
 TEST(PackedLayout, TwoBitCodesLieInPairs) {

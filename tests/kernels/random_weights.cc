@@ -1,7 +1,9 @@
 #include "tests/kernels/random_weights.h"
 
+#include <bit>
 #include <cstring>
 
+#include "kernels/formats/all_formats.h"
 #include "kernels/scalar_types.h"
 
 namespace trireme::kernels::check {
@@ -17,19 +19,23 @@ struct HalfFields {
 };
 
 constexpr HalfFields kHalfFields[kWeightFormatCount] = {
-    {WeightFormat::kF32, -1, -1},   {WeightFormat::kF16, -1, -1},
-    {WeightFormat::kBF16, -1, -1},  {WeightFormat::kQ8_0, 0, -1},
-    {WeightFormat::kQ4_0, 0, -1},   {WeightFormat::kQ4_1, 0, 2},
-    {WeightFormat::kQ5_0, 0, -1},   {WeightFormat::kQ5_1, 0, 2},
-    {WeightFormat::kQ4_K, 0, 2},    {WeightFormat::kQ5_K, 0, 2},
-    {WeightFormat::kQ6_K, 208, -1}, {WeightFormat::kQ2_K, 80, 82},
-    {WeightFormat::kQ3_K, 108, -1}, {WeightFormat::kIQ4_NL, 0, -1},
-    {WeightFormat::kIQ4_XS, 0, -1}, {WeightFormat::kIQ3_XXS, 0, -1},
-    {WeightFormat::kIQ3_S, 0, -1},  {WeightFormat::kIQ2_XXS, 0, -1},
-    {WeightFormat::kIQ2_XS, 0, -1}, {WeightFormat::kIQ2_S, 0, -1},
-    {WeightFormat::kIQ1_S, 0, -1},  {WeightFormat::kIQ1_M, -1, -1},
-    {WeightFormat::kTQ1_0, 52, -1}, {WeightFormat::kTQ2_0, 64, -1},
-    {WeightFormat::kMXFP4, -1, -1}, {WeightFormat::kNVFP4, -1, -1},
+    {WeightFormat::kF32, -1, -1},       {WeightFormat::kF16, -1, -1},
+    {WeightFormat::kBF16, -1, -1},      {WeightFormat::kQ8_0, 0, -1},
+    {WeightFormat::kQ4_0, 0, -1},       {WeightFormat::kQ4_1, 0, 2},
+    {WeightFormat::kQ5_0, 0, -1},       {WeightFormat::kQ5_1, 0, 2},
+    {WeightFormat::kQ4_K, 0, 2},        {WeightFormat::kQ5_K, 0, 2},
+    {WeightFormat::kQ6_K, 208, -1},     {WeightFormat::kQ2_K, 80, 82},
+    {WeightFormat::kQ3_K, 108, -1},     {WeightFormat::kIQ4_NL, 0, -1},
+    {WeightFormat::kIQ4_XS, 0, -1},     {WeightFormat::kIQ3_XXS, 0, -1},
+    {WeightFormat::kIQ3_S, 0, -1},      {WeightFormat::kIQ2_XXS, 0, -1},
+    {WeightFormat::kIQ2_XS, 0, -1},     {WeightFormat::kIQ2_S, 0, -1},
+    {WeightFormat::kIQ1_S, 0, -1},      {WeightFormat::kIQ1_M, -1, -1},
+    {WeightFormat::kTQ1_0, 52, -1},     {WeightFormat::kTQ2_0, 64, -1},
+    {WeightFormat::kMXFP4, -1, -1},     {WeightFormat::kNVFP4, -1, -1},
+    {WeightFormat::kF8_E4M3, -1, -1},   {WeightFormat::kF8_E5M2, -1, -1},
+    {WeightFormat::kMXFP8, -1, -1},     {WeightFormat::kNF4, -1, -1},
+    {WeightFormat::kFP4, -1, -1},       {WeightFormat::kNVFP4_MUL, -1, -1},
+    {WeightFormat::kNVFP4_DIV, -1, -1},
 };
 
 static_assert(
@@ -46,6 +52,35 @@ static_assert(
 // A half of random sign, denormal, or zero one time in four.
 uint16_t TinyHalf(Random& random) {
   return random.Below(4) == 0 ? uint16_t{0} : static_cast<uint16_t>(random.Bits() & 0x83FF);
+}
+
+// The same of a float32; tiny ones make products that are denormal, or round to zero.
+float TinyFloat(Random& random) {
+  return random.Below(4) == 0
+             ? 0.0F
+             : std::bit_cast<float>(static_cast<uint32_t>(random.Bits() & 0x82FFFFFF));
+}
+
+bool HasFloatScale(WeightFormat format) {
+  return VisitFormat(format, [](auto block) {
+    using Block = decltype(block);
+    if constexpr (HasGroups(InfoOf(Block::kFormat))) {
+      return kernels::HasFloatScale(Block::kTraits);
+    } else {
+      return false;
+    }
+  });
+}
+
+// E4M3 scales of half groups, 1, ordinary or denormal.
+void FillHalfGroupScales(Random& random, WeightFill fill, int count, std::byte* scales) {
+  const bool is_tiny = fill == WeightFill::kTinyScales;
+  for (int i = 0; i < count; ++i) {
+    scales[i] =
+        static_cast<std::byte>(fill == WeightFill::kExtremeCodes
+                                   ? 0x38
+                                   : random.Below(is_tiny ? 0x08 : 0x38) + (is_tiny ? 0 : 0x08));
+  }
 }
 
 // Scales of ordinary size, near 1, or tiny.
@@ -68,12 +103,17 @@ void FillScales(Random& random, WeightFormat format, WeightFill fill, std::byte*
       const uint8_t rest = static_cast<uint8_t>(block[49 + 2 * i]) & 15;
       block[49 + 2 * i] = static_cast<std::byte>(rest | (scale >> (4 * i) & 15) << 4);
     }
-  } else if (format == WeightFormat::kMXFP4) {
+  } else if (format == WeightFormat::kMXFP4 || format == WeightFormat::kMXFP8) {
     block[0] = static_cast<std::byte>(is_one ? 127 : (is_tiny ? 0 : 118) + random.Below(8));
   } else if (format == WeightFormat::kNVFP4) {
-    for (int i = 0; i < 4; ++i) {
-      block[i] = static_cast<std::byte>(
-          is_one ? 0x38 : random.Below(is_tiny ? 0x08 : 0x38) + (is_tiny ? 0 : 0x08));
+    FillHalfGroupScales(random, fill, 4, block);
+  } else if (HasFloatScale(format)) {
+    const float float_scale = is_tiny  ? TinyFloat(random)
+                              : is_one ? 1.0F
+                                       : random.Uniform(0.001F, 0.1F);
+    std::memcpy(block, &float_scale, sizeof(float_scale));
+    if (format == WeightFormat::kNVFP4_MUL || format == WeightFormat::kNVFP4_DIV) {
+      FillHalfGroupScales(random, is_tiny ? WeightFill::kOrdinary : fill, 16, block + 4);
     }
   }
 }
@@ -88,7 +128,7 @@ void FillFloat(Random& random, WeightFormat format, std::byte* target) {
 }
 
 void FillBlock(Random& random, const WeightFormatInfo& info, WeightFill fill, std::byte* block) {
-  if (!info.is_quantized && fill != WeightFill::kAnyBits) {
+  if (!HasGroups(info) && fill != WeightFill::kAnyBits) {
     FillFloat(random, info.format, block);
     return;
   }
@@ -96,14 +136,22 @@ void FillBlock(Random& random, const WeightFormatInfo& info, WeightFill fill, st
   for (int i = 0; i < info.storage_bytes; ++i) {
     block[i] = static_cast<std::byte>(random.Bits());
     if (fill == WeightFill::kExtremeCodes) {
-      // Signed bytes have their ends at 0x80 and 0x7F.
-      block[i] = info.format == WeightFormat::kQ8_0
-                     ? (extreme == std::byte{0} ? std::byte{0x80} : std::byte{0x7F})
-                     : extreme;
+      // Signed bytes have their ends at 0x80 and 0x7F, E5M2 numbers at 0x7B and 0xFB.
+      block[i] = extreme;
+      if (info.format == WeightFormat::kQ8_0) {
+        block[i] = extreme == std::byte{0} ? std::byte{0x80} : std::byte{0x7F};
+      } else if (info.format == WeightFormat::kF8_E5M2) {
+        block[i] = extreme == std::byte{0} ? std::byte{0x7B} : std::byte{0xFB};
+      }
     }
   }
   if (fill == WeightFill::kAnyBits) {
     return;
+  }
+  for (int i = 4; info.format == WeightFormat::kF8_E5M2 && i < info.storage_bytes; ++i) {
+    if ((block[i] & std::byte{0x7C}) == std::byte{0x7C}) {  // infinite or NaN
+      block[i] ^= std::byte{0x40};
+    }
   }
   FillScales(random, info.format, fill, block);
 }

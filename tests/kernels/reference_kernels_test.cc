@@ -24,7 +24,9 @@ std::vector<TableAndFormat> AllTablesAndFormats() {
   const KernelTableList list = RunnableKernelTables();
   for (int i = 0; i < list.count; ++i) {
     for (const WeightFormatInfo& info : kWeightFormats) {
-      all.push_back({list.tables[i], info});
+      if (info.is_in_files) {
+        all.push_back({list.tables[i], info});
+      }
     }
   }
   return all;

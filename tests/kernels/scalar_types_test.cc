@@ -126,5 +126,17 @@ TEST(ScalarTypes, E5M2IsTheUpperByteOfAHalf) {
   EXPECT_TRUE(std::isnan(E5M2ToFloat(0x7e)));
 }
 
+TEST(ScalarTypes, E4M3By256IsTheNumberAndSaysWhatTheNanCodesAre) {
+  for (int code = 0; code < 256; ++code) {
+    const float value = E4M3By256(static_cast<uint8_t>(code));
+    if ((code & 0x7F) == 0x7F) {
+      EXPECT_EQ(value, code < 128 ? 1.875F : -1.875F);  // 480 / 256
+    } else {
+      EXPECT_EQ(value, E4M3ToFloat(static_cast<uint8_t>(code)) / 256) << code;
+      EXPECT_EQ(std::signbit(value), code >= 128) << code;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace trireme::kernels

@@ -1,8 +1,8 @@
 """The hot loops of the vector kernels keep their sums in registers: compilers lose that silently.
 
 spills_test.py OBJDUMP OBJECT...: objects of the kernels; those of other names are passed over.
-A loop of dot products may touch 64-byte registers on the stack in one instruction of 16; code
-around tile products never.
+A loop of dot products, or one that decodes floating point numbers on their way into a product, may
+touch 64-byte registers on the stack in one instruction of 16; code around tile products never.
 """
 
 import os
@@ -45,6 +45,15 @@ def inner_loops(body):
             yield [text for _, text in body[first:last + 1]]
 
 
+def is_hot(kind, name, loop):
+    def count(*operations):
+        return sum(1 for text in loop if text.startswith(operations))
+    if kind == "amx":
+        return count("tdpbf16ps") > 0
+    decodes = count("vcvtph2ps", "vpermps") > 0 and count("vfmadd") > 0
+    return count("vpdpbusd") > 0 or ("NumberProduct" in name and decodes)
+
+
 def spills(instructions):
     return sum(1 for text in instructions if SPILL.search(text))
 
@@ -56,11 +65,10 @@ def main():
         kind = re.match(r"kernels_(avx512|amx)\.cc", os.path.basename(path))
         if not kind:
             continue
-        hot = "vpdpbusd" if kind.group(1) == "avx512" else "tdpbf16ps"
         limit = 1 / 16 if kind.group(1) == "avx512" else 0
         for name, body in functions(objdump, path):
             for loop in inner_loops(body):
-                if sum(1 for text in loop if text.startswith(hot)) == 0:
+                if not is_hot(kind.group(1), name, loop):
                     continue
                 checked += 1
                 if spills(loop) > limit * len(loop):
