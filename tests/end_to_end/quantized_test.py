@@ -141,11 +141,21 @@ class QuantizedTest(unittest.TestCase):
         # 320 x 256 in F16 (FP8: 4 norms of 32 more, the embedding serves as output, BF16).
         # Q4_0 takes 18 bytes for 32 weights and pads a leaf of 32 columns from 288 to 320 bytes for
         # 16 rows: 8 leaves of 16 such runs in the attention's output matrix of either layer.
+        # F8_E4M3 takes a byte a weight and 4 bytes a row for each superblock of 128 columns that a
+        # slice touches: 2 of each of 1536 rows in the five matrices that are cut by rows, one in each
+        # of 8 leaves of 256 rows in the two others. NVFP4_MUL takes 18 bytes for 32 weights and, for
+        # 16 rows of a superblock of 256, 64 bytes: 2368 a run, 384 in leaves of 32 columns, padded
+        # from 352, 640 in those of 64. NF4 takes 16 bytes for 32 and 4 bytes a row of 64 columns.
         for name, wanted in (
                 ("gptq-int4-g128-sym",
                  2 * (589824 // 32 * 18 + 8 * 16 * 32) + 5 * 256 * 4 + 2 * 320 * 256 * 2),
                 ("hf-fp8-block128",
-                 2 * 589824 * 4 + (5 * 256 + 4 * 32) * 4 + 320 * 256 * 2)):
+                 2 * (589824 + 4 * (2 * 1536 + 8 * 2 * 256)) + (5 * 256 + 4 * 32) * 4 +
+                 320 * 256 * 2),
+                ("modelopt-nvfp4",
+                 96 * 2368 + 16 * 8 * (384 + 640) + (3 * 256 + 2 * 32) * 4 + 128 * 256 * 2),
+                ("bnb-nf4",
+                 589824 // 2 + 4 * (4 * 1536 + 8 * 2 * 256) + 3 * 256 * 4 + 128 * 256 * 2)):
             folder = os.path.join(QUANTIZED, name)
             if not os.path.exists(folder):
                 continue

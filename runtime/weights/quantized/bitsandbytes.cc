@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -11,6 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "kernels/formats/weight_group.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/weights/gguf_cursor.h"
 #include "runtime/weights/quantized/float_parts.h"
@@ -85,6 +89,16 @@ absl::StatusOr<std::vector<float>> ReadMap(const ModuleTensors& module, const ch
     map.push_back(number);
   }
   return map;
+}
+
+// The kernels' name for these numbers, if they are those of the type.
+kernels::NumberKind KindOf(absl::string_view type, absl::Span<const float> map) {
+  const kernels::NumberKind kind =
+      type == "nf4" ? kernels::NumberKind::kNF4 : kernels::NumberKind::kFP4;
+  const kernels::NumberTable known = kernels::NumbersOf(kind);
+  return std::equal(map.begin(), map.end(), std::begin(known.numbers), std::end(known.numbers))
+             ? kind
+             : kernels::NumberKind::kInteger;
 }
 
 absl::StatusOr<QuantState> ReadState(const ModuleTensors& module, const std::string& suffix) {
@@ -180,6 +194,7 @@ absl::StatusOr<MaybeMatrix> ReadFourBits(const ModuleTensors& module, const std:
   parts.Add(*module.Find(state_suffix));
   parts.meaning = CodeMeaning::kTable;
   std::copy(map.begin(), map.end(), parts.numbers.begin());
+  parts.kind = KindOf(type, map);
   parts.codes =
       std::make_unique<NibbleCodes>(codes.bytes, parts.extents.columns, /*is_high_first=*/true);
   RETURN_IF_ERROR(AddBlockScales(module, state, &parts));

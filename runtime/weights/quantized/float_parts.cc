@@ -91,6 +91,7 @@ absl::StatusOr<MaybeMatrix> ReadFloat8(const ModuleTensors& module, const Float8
   parts.Add(codes);
   parts.meaning = layout.divides ? CodeMeaning::kTableDivided : CodeMeaning::kTable;
   parts.numbers = is_e4m3 ? E4M3Numbers() : E5M2Numbers();
+  parts.kind = is_e4m3 ? kernels::NumberKind::kE4M3 : kernels::NumberKind::kE5M2;
   parts.codes =
       std::make_unique<ByteCodes>(codes.bytes, parts.extents.columns, /*is_signed=*/false);
   RETURN_IF_ERROR(AddScales(module, scales, layout.scales, &parts));
@@ -121,7 +122,7 @@ absl::StatusOr<MaybeMatrix> ReadFloat4(const ModuleTensors& module, const Float4
   parts.Add(codes);
   parts.meaning = CodeMeaning::kTable;
   parts.numbers = E2M1Numbers();
-  parts.has_e2m1 = true;
+  parts.kind = kernels::NumberKind::kE2M1;
   parts.codes = std::make_unique<NibbleCodes>(codes.bytes, parts.extents.columns,
                                               /*is_high_first=*/false);
   RETURN_IF_ERROR(AddScales(

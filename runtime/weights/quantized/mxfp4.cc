@@ -36,7 +36,7 @@ class Mxfp4 final : public Method {
     parts.group_columns = kGroupColumns;
     parts.meaning = CodeMeaning::kTable;
     parts.numbers = E2M1Numbers();
-    parts.has_e2m1 = true;
+    parts.kind = kernels::NumberKind::kE2M1;
     parts.codes = std::make_unique<NibbleCodes>(codes.bytes, parts.extents.columns,
                                                 /*is_high_first=*/false);
     parts.scales = std::make_unique<GridScales>(PartNumbers(module.source(), scales),

@@ -8,7 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "kernels/formats/codebook.h"
 #include "kernels/scalar_types.h"
+#include "runtime/base/check.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/weights/quantized/number_blocks.h"
 #include "runtime/weights/quantized/storage_blocks.h"
 
 namespace trireme::weights {
@@ -70,10 +72,11 @@ int64_t QuantizedMatrix::GroupOf(int64_t column) const {
                                         : parts_.group_of_column[static_cast<size_t>(column)];
 }
 
-absl::Status QuantizedMatrix::ReadGroups(int64_t row, RowGroups* row_groups) const {
+absl::Status QuantizedMatrix::ReadGroups(const ScaleReader& scales, int64_t row,
+                                         RowGroups* row_groups) const {
   const topology::Range groups = row_groups->groups;
   row_groups->scales.resize(static_cast<size_t>(groups.size()));
-  RETURN_IF_ERROR(parts_.scales->Read(row, groups, row_groups->scales.data()));
+  RETURN_IF_ERROR(scales.Read(row, groups, row_groups->scales.data()));
   row_groups->zero_points.assign(static_cast<size_t>(groups.size()),
                                  static_cast<uint8_t>(parts_.zero_point));
   if (parts_.zero_points != nullptr) {
@@ -129,7 +132,7 @@ absl::Status QuantizedMatrix::Decode(topology::Range rows, topology::Range colum
     const int64_t end = std::min(rows.end, first + kRowsAtOnce);
     parts_.codes->Read({first, end}, columns, codes.data());
     for (int64_t row = first; row < end; ++row) {
-      RETURN_IF_ERROR(ReadGroups(row, &row_groups));
+      RETURN_IF_ERROR(ReadGroups(*parts_.scales, row, &row_groups));
       const uint8_t* row_codes = codes.data() + (row - first) * columns.size();
       for (int64_t column = columns.begin; column < columns.end;) {
         const int64_t group = GroupOf(column);
@@ -187,10 +190,36 @@ kernels::WeightFormat QuantizedMatrix::IntegersFormat() const {
   return IntegerFormat(std::min(-most, -2), (1 << parts_.code_bits) - 1 - least);
 }
 
+absl::StatusOr<kernels::WeightFormat> QuantizedMatrix::NumbersFormat() const {
+  const NumberFormatChoice choice = {
+      .kind = parts_.kind,
+      .range = parts_.scales->range(),
+      .two_levels = parts_.scales->two_levels(),
+      // One group is a row, whatever its length.
+      .group_columns = parts_.groups == 1 ? 0 : parts_.group_columns};
+  if (!parts_.group_of_column.empty() || parts_.extents.columns % kBlockColumns != 0) {
+    return kernels::WeightFormat::kF32;
+  }
+  const kernels::WeightFormat format = NumberFormat(choice);
+  const bool has_block_scales =
+      choice.two_levels == nullptr && !kernels::InfoOf(format).is_quantized;
+  if (!has_block_scales || format == kernels::WeightFormat::kF32) {
+    return format;
+  }
+  ASSIGN_OR_RETURN(const bool are_held, AllScales(IsBlockScale));
+  return are_held ? format : kernels::WeightFormat::kF32;
+}
+
 absl::StatusOr<kernels::WeightFormat> QuantizedMatrix::MemoryFormat() const {
   const ScaleRange range = parts_.scales->range();
+  if (parts_.meaning == CodeMeaning::kTable && parts_.kind != kernels::NumberKind::kInteger) {
+    ASSIGN_OR_RETURN(const kernels::WeightFormat format, NumbersFormat());
+    if (format != kernels::WeightFormat::kF32) {
+      return format;
+    }
+  }
   if (range == ScaleRange::kExponents && parts_.meaning == CodeMeaning::kTable &&
-      !parts_.has_e2m1) {
+      parts_.kind != kernels::NumberKind::kE2M1) {
     // A number of 8 bits times a power of two.
     ASSIGN_OR_RETURN(const bool are_normal,
                      AllScales([](float scale) { return scale > 0x1p-100F; }));
@@ -198,10 +227,6 @@ absl::StatusOr<kernels::WeightFormat> QuantizedMatrix::MemoryFormat() const {
   }
   if (!HasWholeGroups()) {
     return kernels::WeightFormat::kF32;
-  }
-  if (parts_.has_e2m1) {
-    return range == ScaleRange::kExponents ? kernels::WeightFormat::kMXFP4
-                                           : kernels::WeightFormat::kF32;
   }
   if (!IsTernary() && parts_.meaning != CodeMeaning::kInteger) {
     return kernels::WeightFormat::kF32;
@@ -225,6 +250,30 @@ absl::Status QuantizedMatrix::StoreRow(kernels::WeightFormat format, const uint8
       number = *codes++ - offset;
     }
     StoreNumbers(format, numbers, row_groups.scales[place], column - columns.begin, row);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status QuantizedMatrix::StoreNumberRow(kernels::WeightFormat format, const uint8_t* codes,
+                                             topology::Range columns, const RowGroups& row_groups,
+                                             std::byte* row) const {
+  const TwoLevelScales* const two_levels = parts_.scales->two_levels();
+  for (int64_t column = columns.begin; column < columns.end; column += kBlockColumns) {
+    NumberGroup group;
+    group.tensor_scale = two_levels == nullptr ? 1 : two_levels->tensor_scale();
+    for (int64_t i = 0; i < kBlockColumns; ++i) {
+      const auto place = static_cast<size_t>(GroupOf(column + i) - row_groups.groups.begin);
+      const float scale = row_groups.scales[place];
+      const uint8_t code = *codes++;
+      const float number = parts_.numbers[code];
+      if (std::isnan(number)) {
+        return CodeError(code);
+      }
+      group.scales[i / kHalfGroupColumns] = scale;
+      // Zeros of either sign are +0, as Decode has them.
+      group.codes[i] = number * scale == 0 ? ZeroCode(parts_.kind) : code;
+    }
+    StoreNumberGroup(format, group, column - columns.begin, row);
   }
   return absl::OkStatus();
 }
@@ -253,15 +302,22 @@ absl::Status QuantizedMatrix::Store(kernels::WeightFormat format, topology::Rang
     return StoreBFloat16(rows, columns, blocks);
   }
   const int64_t row_bytes = BlockBytes(format, columns.size());
+  const bool has_numbers = !kernels::InfoOf(format).is_quantized;
+  const TwoLevelScales* const two_levels = parts_.scales->two_levels();
+  const ScaleReader& scales =
+      has_numbers && two_levels != nullptr ? two_levels->first() : *parts_.scales;
   RowGroups row_groups = {.groups = {GroupOf(columns.begin), GroupOf(columns.end - 1) + 1}};
   std::vector<uint8_t> codes(static_cast<size_t>(kRowsAtOnce * columns.size()));
   for (int64_t first = rows.begin; first < rows.end; first += kRowsAtOnce) {
     const int64_t end = std::min(rows.end, first + kRowsAtOnce);
     parts_.codes->Read({first, end}, columns, codes.data());
     for (int64_t row = first; row < end; ++row) {
-      RETURN_IF_ERROR(ReadGroups(row, &row_groups));
-      RETURN_IF_ERROR(StoreRow(format, codes.data() + (row - first) * columns.size(), columns,
-                               row_groups, blocks + (row - rows.begin) * row_bytes));
+      RETURN_IF_ERROR(ReadGroups(scales, row, &row_groups));
+      const uint8_t* const row_codes = codes.data() + (row - first) * columns.size();
+      std::byte* const row_blocks = blocks + (row - rows.begin) * row_bytes;
+      RETURN_IF_ERROR(has_numbers
+                          ? StoreNumberRow(format, row_codes, columns, row_groups, row_blocks)
+                          : StoreRow(format, row_codes, columns, row_groups, row_blocks));
     }
   }
   return absl::OkStatus();

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/formats/weight_format.h"
+#include "kernels/formats/weight_group.h"
 #include "runtime/weights/quantized/code_reader.h"
 #include "runtime/weights/quantized/module_tensors.h"
 #include "runtime/weights/quantized/scale_reader.h"
@@ -47,7 +48,9 @@ struct QuantizedParts {
   CodeMeaning meaning = CodeMeaning::kInteger;
   int code_bits = 8;
   NumberTable numbers = {};  // of kTable and kTableDivided
-  bool has_e2m1 = false;     // the numbers are those of E2M1
+  // Of kTable: what the kernels call these numbers (of E2M1 they have the doubles); kInteger where
+  // they do not know them.
+  kernels::NumberKind kind = kernels::NumberKind::kInteger;
   std::unique_ptr<CodeReader> codes;
   std::unique_ptr<ScaleReader> scales;
   // Of kInteger, as a matrix [rows, groups]; null: `zero_point` everywhere.
@@ -99,13 +102,18 @@ class QuantizedMatrix {
   bool HasWholeGroups() const;
   bool IsTernary() const;
   absl::StatusOr<bool> AllScales(bool (*holds)(float scale)) const;
+  // Of floating point numbers with scales; F32 where none holds them.
+  absl::StatusOr<kernels::WeightFormat> NumbersFormat() const;
   // Of integers whose scales are halves.
   kernels::WeightFormat IntegersFormat() const;
   int64_t GroupOf(int64_t column) const;
   absl::Status CodeError(uint8_t code) const;
-  absl::Status ReadGroups(int64_t row, RowGroups* row_groups) const;
+  absl::Status ReadGroups(const ScaleReader& scales, int64_t row, RowGroups* row_groups) const;
   absl::Status StoreRow(kernels::WeightFormat format, const uint8_t* codes, topology::Range columns,
                         const RowGroups& row_groups, std::byte* row) const;
+  absl::Status StoreNumberRow(kernels::WeightFormat format, const uint8_t* codes,
+                              topology::Range columns, const RowGroups& row_groups,
+                              std::byte* row) const;
   absl::Status StoreBFloat16(topology::Range rows, topology::Range columns,
                              std::byte* blocks) const;
   absl::Status DecodeRun(const uint8_t* codes, int64_t count, float scale, int zero_point,

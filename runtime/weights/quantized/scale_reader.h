@@ -17,12 +17,17 @@ namespace trireme::weights {
 // What the type of stored scales says of all of them.
 enum class ScaleRange : uint8_t { kAny, kHalves, kExponents };
 
+class TwoLevelScales;
+
 // Immutable; threads may read it at any time. The part's bytes outlive it.
 class ScaleReader {
  public:
   virtual ~ScaleReader() = default;
 
   virtual ScaleRange range() const { return ScaleRange::kAny; }
+
+  // The scales that a second one of the whole matrix turns into these; null where there is none.
+  virtual const TwoLevelScales* two_levels() const { return nullptr; }
 
   // Of one row's groups into scales [groups]. InvalidArgument names the tensor of a scale that is
   // no finite number.
@@ -73,6 +78,11 @@ class TwoLevelScales final : public ScaleReader {
   // `tensor_scale` is finite, and not 0 where it divides.
   TwoLevelScales(std::unique_ptr<ScaleReader> scales, float tensor_scale, TensorScale operation)
       : scales_(std::move(scales)), tensor_scale_(tensor_scale), operation_(operation) {}
+
+  const TwoLevelScales* two_levels() const override { return this; }
+  const ScaleReader& first() const { return *scales_; }
+  float tensor_scale() const { return tensor_scale_; }
+  TensorScale operation() const { return operation_; }
 
   absl::Status Read(int64_t row, topology::Range groups, float* scales) const override;
 
