@@ -232,6 +232,11 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def resident_bytes(pid):
+    with open("/proc/%d/statm" % pid, encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def descendants(pid):
     children = {}
     for name in os.listdir("/proc"):

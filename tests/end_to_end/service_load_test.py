@@ -6,6 +6,7 @@ a full queue refuses; health, drain, reflection and a taken port behave as docs/
 says; an idle replica sleeps.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -21,6 +22,7 @@ grpc = shared.grpc
 CLIENTS = 16
 TOKENS = 48
 FREE_SECONDS = 0.1
+CONSTRAINT_BYTES_MAX = 8 << 20  # 10,000 of some KiB each would take 30 MiB
 IDLE_SECONDS = 30
 IDLE_SHARE_MAX = 0.04
 PORT_UNAVAILABLE = 73
@@ -78,6 +80,65 @@ class LoadTest(ServiceCase):
         print("one client %.1f tokens/s, %d clients %.1f tokens/s: %.2f x" %
               (tokens / alone_seconds, CLIENTS, tokens / together_seconds,
                alone_seconds / together_seconds), flush=True)
+
+    def constrained(self, index):
+        """A request with the index-th of many different constraints, and the field it is in."""
+        request = self.request("Once upon a time", 8)
+        constraint, name = request.constraint, "rule_%d" % index
+        kind = ("grammar", "json_schema", "regex", "choice")[index % 4]
+        if kind == "grammar":
+            constraint.grammar.dialect = "gbnf"
+            constraint.grammar.grammar = "root ::= %s+\n%s ::= %s\n" % (
+                name, name, " | ".join('"%s%d"' % (name, word) for word in range(100)))
+        elif kind == "json_schema":
+            constraint.json_schema.schema_json = json.dumps(
+                {"type": "object", "required": [name],
+                 "properties": {"%s_%d" % (name, key): {"type": "string"} for key in range(50)}})
+        elif kind == "regex":
+            constraint.regex = "(%s[a-z]*){1,%d}" % (name, index + 1)
+        else:
+            constraint.choice.choices.extend("%s_%d" % (name, word) for word in range(100))
+        return request, "constraint." + kind
+
+    def refuse_constraints(self, indices):
+        for index in indices:
+            request, field = self.constrained(index)
+            with self.assertRaises(grpc.RpcError) as refused:
+                list(self.replica.public.generate(request))
+            self.assertEqual(refused.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+            details = self.replica.public.details_of(refused.exception)
+            self.assertEqual(details["ErrorInfo"].reason, "FIELD_NOT_SUPPORTED")
+            self.assertEqual([violation.field for violation in
+                              details["BadRequest"].field_violations], [field])
+
+    def test_C5_ten_thousand_grammars_are_refused_by_name_while_plain_requests_go_on(self):
+        plain = self.request("Once upon a time", TOKENS)
+        alone = shared.Stream(self.replica.public, plain).result()
+        self.refuse_constraints(range(5000))  # the journal of 4096 ended streams is full
+        pids = list(self.replica.ranks.values())
+        before = sum(shared.resident_bytes(pid) for pid in pids)
+        answers, flood_ended = [], threading.Event()
+
+        def ask_plainly():
+            client = shared.Client("127.0.0.1:%d" % self.replica.port, self.messages)
+            while not flood_ended.is_set() or not answers:
+                answers.append(shared.Stream(client, plain).result())
+            client.close()
+        asking = threading.Thread(target=ask_plainly)
+        asking.start()
+        start = time.monotonic()
+        try:
+            self.refuse_constraints(range(5000, 15000))
+        finally:
+            seconds = time.monotonic() - start
+            flood_ended.set()
+            asking.join(120)
+        grown = sum(shared.resident_bytes(pid) for pid in pids) - before
+        print("10000 constraints refused in %.1f s beside %d plain requests; memory %+.2f MiB" %
+              (seconds, len(answers), grown / 2**20), flush=True)
+        self.assertEqual(answers, [alone] * len(answers))
+        self.assertGreater(len(answers), 1)
+        self.assertLess(grown, CONSTRAINT_BYTES_MAX)
 
     def free_blocks(self):
         return self.replica.admin.replica_status().load.kv_blocks_free

@@ -34,11 +34,6 @@ GROWTH_BYTES_MAX = 3 << 20
 REQUESTS_MIN = 8000
 
 
-def resident_bytes(pid):
-    with open("/proc/%d/statm" % pid, encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def descriptors(pid):
     return len(os.listdir("/proc/%d/fd" % pid))
 
@@ -109,7 +104,7 @@ class SoakTest(unittest.TestCase):
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             for name, pid in processes.items():
-                samples[name][0].append(resident_bytes(pid))
+                samples[name][0].append(shared.resident_bytes(pid))
                 samples[name][1].append(descriptors(pid))
             time.sleep(PERIOD_SECONDS)
         return samples
