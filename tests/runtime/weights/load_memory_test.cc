@@ -110,7 +110,8 @@ TEST(LoadMemoryTest, AGgufFile) {
   std::filesystem::remove(path);
 }
 
-// A directory with matrices of 8-bit floats and scales for blocks of 128 x 128, which are decoded.
+// A directory with matrices of 8-bit floats and scales for blocks of 64 x 64, which no packed format holds:
+// they are decoded.
 std::string WriteFloat8Directory() {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/load_memory_test");
   std::filesystem::remove_all(folder);
@@ -120,7 +121,7 @@ std::string WriteFloat8Directory() {
              "intermediate_size": 4096, "num_hidden_layers": 1, "num_attention_heads": 8,
              "num_key_value_heads": 2, "vocab_size": 512, "max_position_embeddings": 512,
              "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
-             "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}})";
+             "quantization_config": {"quant_method": "fp8", "weight_block_size": [64, 64]}})";
   std::string header;
   int64_t bytes = 0;
   const auto add = [&](const std::string& name, const char* type, int64_t rows, int64_t columns,
@@ -133,7 +134,7 @@ std::string WriteFloat8Directory() {
   };
   const auto add_matrix = [&](const std::string& name, int64_t rows, int64_t columns) {
     add(name + ".weight", "F8_E4M3", rows, columns, 1);
-    add(name + ".weight_scale_inv", "F32", rows / 128, columns / 128, 4);
+    add(name + ".weight_scale_inv", "F32", rows / 64, columns / 64, 4);
   };
   add("model.embed_tokens.weight", "F32", 512, 1024, 4);
   add("lm_head.weight", "F32", 512, 1024, 4);
