@@ -115,7 +115,7 @@ std::optional<BadValue> FindBadValue(const kernels::PackArgs& args) {
   const kernels::WeightFormatInfo& info = InfoOf(shape.format);
   for (int64_t row_index = 0; row_index < shape.rows; ++row_index) {
     const std::byte* const row = args.source + row_index * args.source_row_bytes;
-    if (!info.is_quantized &&
+    if (info.storage_values == 1 &&
         !HasBadFloat(shape.format, row + shape.first_column * info.storage_bytes, shape.columns)) {
       continue;
     }
