@@ -110,8 +110,8 @@ TEST(LoadMemoryTest, AGgufFile) {
   std::filesystem::remove(path);
 }
 
-// A directory with matrices of 8-bit floats and scales for blocks of 64 x 64, which no packed format holds:
-// they are decoded.
+// A directory with matrices of 8-bit floats and scales for blocks of 64 x 64, which no packed
+// format holds: they are decoded.
 std::string WriteFloat8Directory() {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/load_memory_test");
   std::filesystem::remove_all(folder);
