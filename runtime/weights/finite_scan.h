@@ -19,7 +19,7 @@ struct BadValue {
 };
 
 // The first one of the slice that `args` would pack (`packed` is not used), by rows. Reads floats
-// as they are, and of blocks their scales only. Any thread.
+// as they are, of blocks of integers their scales only, and decodes blocks of floats. Any thread.
 std::optional<BadValue> FindBadValue(const kernels::PackArgs& args);
 
 // The first one of a vector, in row 0.

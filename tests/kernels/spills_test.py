@@ -2,7 +2,8 @@
 
 spills_test.py OBJDUMP OBJECT...: objects of the kernels; those of other names are passed over.
 A loop of dot products, or one that decodes floating point numbers on their way into a product, may
-touch 64-byte registers on the stack in one instruction of 12; code around tile products never.
+touch 64-byte registers on the stack in one instruction of 16, those of OFTEN in one of 12; code
+around tile products never.
 """
 
 import os
@@ -10,6 +11,14 @@ import re
 import subprocess
 import sys
 
+# Products of so many tokens that spill more, 6.3 to 7.1 % of their instructions, until that is mended:
+# by zero point, bits, kind of scales and minimum of the format, and by tokens and panels.
+OFTEN = {
+    "Q5_K, 6 tokens": r"GroupTraitsELi0ELi5ELNS0_9ScaleKindE2ELb1E\w*EEEEELi6ELi2EE",
+    "Q2_K, 4 tokens": r"GroupTraitsELi0ELi2ELNS0_9ScaleKindE3ELb1E\w*EEEEELi4ELi2EE",
+    "Q6_K, 4 tokens": r"GroupTraitsELi32ELi6ELNS0_9ScaleKindE3ELb0E\w*EEEEELi4ELi2EE",
+    "NVFP4, 4 tokens": r"GroupTraitsELi16ELi4ELNS0_9ScaleKindE5ELb0E\w*EEEEELi4ELi2EE",
+}
 SPILL = re.compile(r"zmm.*\(%r[sb]p\)|\(%r[sb]p\).*zmm")
 
 
@@ -54,6 +63,12 @@ def is_hot(kind, name, loop):
     return count("vpdpbusd") > 0 or ("NumberProduct" in name and decodes)
 
 
+def limit_of(kind, name):
+    if kind == "amx":
+        return 0
+    return 1 / 12 if any(re.search(known, name) for known in OFTEN.values()) else 1 / 16
+
+
 def spills(instructions):
     return sum(1 for text in instructions if SPILL.search(text))
 
@@ -65,12 +80,12 @@ def main():
         kind = re.match(r"kernels_(avx512|amx)\.cc", os.path.basename(path))
         if not kind:
             continue
-        limit = 1 / 12 if kind.group(1) == "avx512" else 0
         for name, body in functions(objdump, path):
             for loop in inner_loops(body):
                 if not is_hot(kind.group(1), name, loop):
                     continue
                 checked += 1
+                limit = limit_of(kind.group(1), name)
                 if spills(loop) > limit * len(loop):
                     failures.append(f"{name}: {spills(loop)} of {len(loop)} instructions")
     print(f"{checked} loops checked")
