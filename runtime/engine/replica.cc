@@ -61,8 +61,10 @@ absl::StatusOr<ModelText> ReadTextAlone(const weights::Checkpoint& checkpoint) {
   if (!text.ok()) {
     return text.status();
   }
-  // The embedding may have rows that no token uses, but not the other way round.
-  if (text->tokenizer->vocabulary_size() > checkpoint.model_spec().vocabulary) {
+  // The embedding may have rows that no token uses, but not the other way round. There is no
+  // tokenizer where all that lies beside the weights is a GGUF file of a model that speaks in ids.
+  if (text->tokenizer != nullptr &&
+      text->tokenizer->vocabulary_size() > checkpoint.model_spec().vocabulary) {
     return absl::DataLossError(absl::StrFormat(
         "%s: the tokenizer beside the weights has %d tokens; the model has %d", checkpoint.name(),
         text->tokenizer->vocabulary_size(), checkpoint.model_spec().vocabulary));
