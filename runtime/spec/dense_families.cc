@@ -1,5 +1,6 @@
 #include "runtime/spec/dense_families.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -13,15 +14,37 @@
 namespace trireme::spec {
 namespace {
 
-void SetQueryKeyNorm(QueryKeyNorm norm, ModelSpec* model) {
-  ForEachLayer(model, [&](int64_t, LayerSpec& layer) { layer.attention.query_key_norm = norm; });
-}
-
 // Norms after both sublayers, with or without those before them.
 void SetOutputNorms(bool has_input_norms, ModelSpec* model) {
   ForEachLayer(model, [&](int64_t, LayerSpec& layer) {
     layer.has_input_norms = has_input_norms;
     layer.has_output_norms = true;
+  });
+}
+
+// Layers with a window get a rope of their own, without the scaling of the others. `base` is used
+// where the checkpoint names none for them.
+absl::Status AddLocalRope(const FamilySource& source, double base, ModelSpec* model) {
+  if (std::none_of(model->layers.begin(), model->layers.end(),
+                   [](const LayerSpec& layer) { return layer.attention.window > 0; })) {
+    return absl::OkStatus();
+  }
+  RopeQuestion question = QuestionOf(source, kHalfSplitRope, *model);
+  question.base = base;
+  ASSIGN_OR_RETURN(RopeSpec local, ReadLocalRope(source.keys, question));
+  model->ropes.push_back(std::move(local));
+  ForEachLayer(model, [](int64_t, LayerSpec& layer) {
+    layer.attention.rope_index = layer.attention.window > 0 ? 1 : 0;
+  });
+  return absl::OkStatus();
+}
+
+// A feed-forward of squared ReLU without gate.
+void SetSquaredReluFeedForward(ModelSpec* model) {
+  ForEachLayer(model, [](int64_t, LayerSpec& layer) {
+    layer.feed_forward.is_gated = false;
+    layer.feed_forward.activation = kernels::Activation::kRelu2;
+    layer.feed_forward.has_gate_bias = false;
   });
 }
 
@@ -115,18 +138,11 @@ absl::StatusOr<ModelSpec> Gemma2Spec(const FamilySource& source) {
   return model;
 }
 
-// Windowed layers have a rope of their own, without the scaling of the others.
 absl::StatusOr<ModelSpec> Gemma3Spec(const FamilySource& source) {
   ASSIGN_OR_RETURN(ModelSpec model, GemmaSpec(source));
   SetQueryKeyNorm(QueryKeyNorm::kPerHead, &model);
   RETURN_IF_ERROR(AddWindows(source, /*period=*/6, &model));
-  RopeQuestion question = QuestionOf(source, kHalfSplitRope, model);
-  question.base = 10000;
-  ASSIGN_OR_RETURN(RopeSpec local, ReadLocalRope(source.keys, question));
-  model.ropes.push_back(std::move(local));
-  ForEachLayer(&model, [](int64_t, LayerSpec& layer) {
-    layer.attention.rope_index = layer.attention.window > 0 ? 1 : 0;
-  });
+  RETURN_IF_ERROR(AddLocalRope(source, /*base=*/10000, &model));
   return model;
 }
 
@@ -154,11 +170,16 @@ absl::StatusOr<ModelSpec> SmolLm3Spec(const FamilySource& source) {
   return model;
 }
 
-// Norms after the sublayers only; queries and keys are normed over all heads at once.
+// Norms after the sublayers only; queries and keys are normed over all heads at once. OLMo 3, whose
+// GGUF files say "olmo2" too, has windows in three of four layers.
 absl::StatusOr<ModelSpec> Olmo2Spec(const FamilySource& source) {
   ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kHalfSplitRope));
   SetOutputNorms(/*has_input_norms=*/false, &model);
   SetQueryKeyNorm(QueryKeyNorm::kAllHeads, &model);
+  RETURN_IF_ERROR(AddWindows(source, /*period=*/4, &model));
+  ASSIGN_OR_RETURN(const double base,
+                   source.keys.Positive("rope.freq_base", source.defaults.rope_base));
+  RETURN_IF_ERROR(AddLocalRope(source, base, &model));
   return model;
 }
 
@@ -229,7 +250,6 @@ absl::StatusOr<ModelSpec> Cohere2Spec(const FamilySource& source) {
   return model;
 }
 
-// LayerNorm with gain 1 + w, squared ReLU without gate, rotation of a part of each head.
 // BitNet b1.58 (arXiv 2402.17764) as published with 2B parameters: norms before the output matrix
 // and before `down`. Activations are not quantised as they were in training, which is part of the
 // arithmetic, not of the model.
@@ -244,15 +264,27 @@ absl::StatusOr<ModelSpec> BitNetSpec(const FamilySource& source) {
   return model;
 }
 
+// LayerNorm with gain 1 + w, squared ReLU without gate, rotation of a part of each head.
 absl::StatusOr<ModelSpec> NemotronSpec(const FamilySource& source) {
   ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kHalfSplitRope, NormKind::kLayer));
   model.has_norm_bias = true;
   model.norm_gain_offset = source.is_gguf() ? 0 : 1;
-  ForEachLayer(&model, [](int64_t, LayerSpec& layer) {
-    layer.feed_forward.is_gated = false;
-    layer.feed_forward.activation = kernels::Activation::kRelu2;
-    layer.feed_forward.has_gate_bias = false;
-  });
+  SetSquaredReluFeedForward(&model);
+  return model;
+}
+
+// Arcee's foundation models: Llama with another feed-forward.
+absl::StatusOr<ModelSpec> ArceeSpec(const FamilySource& source) {
+  ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kPermutedRope));
+  SetSquaredReluFeedForward(&model);
+  return model;
+}
+
+// Seed-OSS: biases of queries, keys and values, which LlamaLike finds.
+absl::StatusOr<ModelSpec> SeedOssSpec(const FamilySource& source) {
+  ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kHalfSplitRope));
+  Rename(source, Role::kFeedForwardNorm, "blk.*.post_attention_norm.weight",
+         "model.layers.*.post_attention_layernorm.weight", &model);
   return model;
 }
 

@@ -17,7 +17,7 @@ absl::StatusOr<ModelSpec> Phi3Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> Gemma2Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> Gemma3Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> SmolLm3Spec(const FamilySource& source);
-absl::StatusOr<ModelSpec> Olmo2Spec(const FamilySource& source);
+absl::StatusOr<ModelSpec> Olmo2Spec(const FamilySource& source);  // OLMo 3 too
 absl::StatusOr<ModelSpec> Exaone4Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> Glm4Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> GraniteSpec(const FamilySource& source);
@@ -26,6 +26,8 @@ absl::StatusOr<ModelSpec> StarCoder2Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> Cohere2Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> BitNetSpec(const FamilySource& source);
 absl::StatusOr<ModelSpec> NemotronSpec(const FamilySource& source);
+absl::StatusOr<ModelSpec> ArceeSpec(const FamilySource& source);
+absl::StatusOr<ModelSpec> SeedOssSpec(const FamilySource& source);
 
 // Windows of the Qwen families: only where the configuration switches them on.
 absl::Status AddQwenWindows(const FamilySource& source, ModelSpec* model);

@@ -259,6 +259,36 @@ absl::StatusOr<ModelSpec> Qwen3MoeSpec(const FamilySource& source) {
   return model;
 }
 
+// OLMoE: queries and keys are normed over all heads at once.
+absl::StatusOr<ModelSpec> OlmoeSpec(const FamilySource& source) {
+  ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kHalfSplitRope));
+  SetQueryKeyNorm(QueryKeyNorm::kAllHeads, &model);
+  if (source.keys.Has("attention.clamp_kqv")) {
+    return source.keys.Error("attention.clamp_kqv",
+                             "limits queries, keys and values; this build does not");
+  }
+  ASSIGN_OR_RETURN(ExpertsSpec experts, ReadExperts(source, "feed_forward_length"));
+  ASSIGN_OR_RETURN(experts.renormalizes, source.keys.Flag("expert_weights_norm", false));
+  PutExperts(
+      experts, [](int64_t) { return true; }, &model);
+  FindExpertTensors(source, &model);
+  return model;
+}
+
+// MiniMax M2: Mixtral's tensors with sigmoid routing and a correction bias.
+absl::StatusOr<ModelSpec> MiniMaxM2Spec(const FamilySource& source) {
+  ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kHalfSplitRope));
+  SetQueryKeyNorm(QueryKeyNorm::kAllHeads, &model);
+  RETURN_IF_ERROR(AddMixtralExperts(source, &model));
+  Rename(source, Role::kCorrectionBias, "blk.*.exp_probs_b.bias",
+         "model.layers.*.block_sparse_moe.e_score_correction_bias", &model);
+  ForEachLayer(&model, [](int64_t, LayerSpec& layer) {
+    layer.feed_forward.experts->routing = Routing::kSigmoid;
+    layer.feed_forward.experts->has_correction_bias = true;
+  });
+  return model;
+}
+
 absl::StatusOr<ModelSpec> Glm4MoeSpec(const FamilySource& source) {
   ASSIGN_OR_RETURN(ModelSpec model, LlamaLike(source, kHalfSplitRope));
   Rename(source, Role::kFeedForwardNorm, "blk.*.post_attention_norm.weight",

@@ -14,9 +14,11 @@ absl::Status AddMixtralExperts(const FamilySource& source, ModelSpec* model);
 
 absl::StatusOr<ModelSpec> Qwen2MoeSpec(const FamilySource& source);
 absl::StatusOr<ModelSpec> Qwen3MoeSpec(const FamilySource& source);
+absl::StatusOr<ModelSpec> OlmoeSpec(const FamilySource& source);
+absl::StatusOr<ModelSpec> MiniMaxM2Spec(const FamilySource& source);
 absl::StatusOr<ModelSpec> Glm4MoeSpec(const FamilySource& source);
 absl::StatusOr<ModelSpec> GptOssSpec(const FamilySource& source);
-absl::StatusOr<ModelSpec> DeepSeekSpec(const FamilySource& source);  // V2 and V3
+absl::StatusOr<ModelSpec> DeepSeekSpec(const FamilySource& source);  // V2, V3, Kimi K2
 
 }  // namespace trireme::spec
 

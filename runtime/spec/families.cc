@@ -37,6 +37,7 @@ constexpr Family kFamilies[] = {
     {"gemma3", "gemma3", "gemma3_text", {1e-6, 1e6, true}, Gemma3Spec},
     {"smollm3", "smollm3", "smollm3", {1e-6, 2e6, true}, SmolLm3Spec},
     {"olmo2", "olmo2", "olmo2", {1e-5, 1e4, false}, Olmo2Spec},
+    {"olmo3", nullptr, "olmo3", {1e-6, 5e5, false}, Olmo2Spec},
     {"exaone4", "exaone4", "exaone4", {1e-5, 1e4, false}, Exaone4Spec},
     {"glm4", "glm4", "glm4", {1.5625e-7, 1e4, false}, Glm4Spec},
     {"granite", "granite", "granite", {1e-6, 1e4, false}, GraniteSpec},
@@ -45,12 +46,17 @@ constexpr Family kFamilies[] = {
     {"cohere2", "cohere2", "cohere2", {1e-5, 1e4, true}, Cohere2Spec},
     {"bitnet", "bitnet", "bitnet", {1e-5, 5e5, false}, BitNetSpec},
     {"nemotron", "nemotron", "nemotron", {1e-5, 1e4, false}, NemotronSpec},
+    {"arcee", "arcee", "arcee", {1e-5, 1e4, false}, ArceeSpec},
+    {"seed_oss", "seed_oss", "seed_oss", {1e-6, 1e4, false}, SeedOssSpec},
     {"qwen2_moe", "qwen2moe", "qwen2_moe", {1e-6, 1e4, false}, Qwen2MoeSpec},
     {"qwen3_moe", "qwen3moe", "qwen3_moe", {1e-6, 1e4, false}, Qwen3MoeSpec},
+    {"olmoe", "olmoe", "olmoe", {1e-5, 1e4, false}, OlmoeSpec},
+    {"minimax_m2", "minimax-m2", "minimax_m2", {1e-6, 5e6, false}, MiniMaxM2Spec},
     {"glm4_moe", "glm4moe", "glm4_moe", {1e-5, 1e4, false}, Glm4MoeSpec},
     {"gpt_oss", "gpt-oss", "gpt_oss", {1e-5, 1.5e5, false}, GptOssSpec},
     {"deepseek_v2", "deepseek2", "deepseek_v2", {1e-6, 1e4, false}, DeepSeekSpec},
     {"deepseek_v3", nullptr, "deepseek_v3", {1e-6, 1e4, false}, DeepSeekSpec},
+    {"deepseek_v3", nullptr, "kimi_k2", {1e-6, 1e4, false}, DeepSeekSpec},
 };
 
 const char* NameIn(const Family& family, Container container) {

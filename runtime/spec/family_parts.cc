@@ -87,6 +87,10 @@ void ForEachLayer(ModelSpec* model, const std::function<void(int64_t, LayerSpec&
   }
 }
 
+void SetQueryKeyNorm(QueryKeyNorm norm, ModelSpec* model) {
+  ForEachLayer(model, [&](int64_t, LayerSpec& layer) { layer.attention.query_key_norm = norm; });
+}
+
 void Rename(const FamilySource& source, Role role, const char* gguf, const char* hugging_face,
             ModelSpec* model) {
   model->source(role).name = source.is_gguf() ? gguf : hugging_face;

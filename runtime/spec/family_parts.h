@@ -49,6 +49,9 @@ absl::StatusOr<ModelSpec> BeginSpec(const FamilySource& source, NormKind norm = 
 // Grouped-query attention into every layer.
 absl::Status AddAttention(const FamilySource& source, ModelSpec* model);
 
+// Queries and keys are normed in every layer.
+void SetQueryKeyNorm(QueryKeyNorm norm, ModelSpec* model);
+
 // One rope for every layer.
 absl::Status AddRope(const FamilySource& source, RopeLayout layout, ModelSpec* model);
 RopeQuestion QuestionOf(const FamilySource& source, RopeLayout layout, const ModelSpec& model);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "runtime/base/status_macros.h"
 
 namespace trireme::spec {
@@ -47,6 +48,7 @@ constexpr KeyNames kKeyNames[] = {
     {"attention.kv_lora_rank", "kv_lora_rank"},
     {"attention.unrotated_length", "qk_nope_head_dim"},
     {"attention.value_length_mla", "v_head_dim"},
+    {"attention.clamp_kqv", "clip_qkv"},
     {"attn_logit_softcapping", "attn_logit_softcapping"},
     {"final_logit_softcapping", "final_logit_softcapping"},
     {"hidden_activation", "hidden_activation hidden_act"},
@@ -55,16 +57,12 @@ constexpr KeyNames kKeyNames[] = {
     {"embedding_scale", "embedding_multiplier"},
     {"residual_scale", "residual_multiplier"},
     {"logit_scale", "logit_scale logits_scaling"},
-    {"rope.dimension_count", "qk_rope_head_dim"},
+    {"rope.dimension_count", "qk_rope_head_dim rotary_dim"},
     {"rope.partial_factor", "partial_rotary_factor rope_parameters.partial_rotary_factor"},
-    {"rope.freq_base",
-     "rope_theta rope_parameters.rope_theta rope_parameters.full_attention.rope_theta"},
+    {"rope.freq_base", "rope_theta rope_parameters.rope_theta"},
     {"rope.freq_base_swa", "rope_local_base_freq rope_parameters.sliding_attention.rope_theta"},
-    {"rope.scaling.type",
-     "rope_scaling.rope_type rope_scaling.type rope_parameters.rope_type "
-     "rope_parameters.full_attention.rope_type"},
-    {"rope.scaling.factor",
-     "rope_scaling.factor rope_parameters.factor rope_parameters.full_attention.factor"},
+    {"rope.scaling.type", "rope_scaling.rope_type rope_scaling.type rope_parameters.rope_type"},
+    {"rope.scaling.factor", "rope_scaling.factor rope_parameters.factor"},
     {"rope.scaling.original_context_length",
      "rope_scaling.original_max_position_embeddings "
      "rope_parameters.original_max_position_embeddings original_max_position_embeddings "
@@ -113,6 +111,14 @@ std::string Keys::Name(absl::string_view key) const {
     for (const absl::string_view name : alternatives) {
       if (metadata_.Has(name)) {
         return std::string(name);
+      }
+      // Newer files have a rope for each kind of layer.
+      absl::string_view rest = name;
+      if (absl::ConsumePrefix(&rest, "rope_parameters.")) {
+        std::string nested = absl::StrCat("rope_parameters.full_attention.", rest);
+        if (metadata_.Has(nested)) {
+          return nested;
+        }
       }
     }
     return std::string(alternatives[0]);

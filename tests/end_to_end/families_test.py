@@ -19,7 +19,7 @@ FAMILIES = ("llama", "llama_rope_linear", "llama_rope_llama3", "llama_rope_yarn"
             "mistral", "qwen2", "qwen3", "phi3", "phi3_longrope", "gemma2", "gemma3_text",
             "smollm3", "olmo2", "exaone4", "glm4", "granite", "ernie4_5", "starcoder2", "cohere2",
             "nemotron", "mixtral", "qwen2_moe", "qwen3_moe", "glm4_moe", "gpt_oss", "deepseek_v2",
-            "deepseek_v3")
+            "deepseek_v3", "arcee", "seed_oss", "olmo3", "olmoe", "minimax_m2")
 FLOAT32 = ["--activations", "float32", "--kv-cache", "f32", "--threads", "1"]
 LAYOUTS = [[], ["--tensor", "2"], ["--stages", "2"], ["--tensor", "2", "--stages", "2"]]
 LOGIT_ERROR_MAX = 2e-4

@@ -396,6 +396,16 @@ TEST(ReplicaTextTest, TheFilesBesideTheWeightsSayHowToSampleAndWhereToEnd) {
   EXPECT_FALSE(text->tokenizer->IsEndOfGeneration(318));
 }
 
+TEST(ReplicaTextTest, AFolderWithAnotherFileThatSpeaksInIdsDoesToo) {
+  // No tokenizer.json: the folder's model.gguf is asked, and has no vocabulary either.
+  const auto checkpoint = weights::Checkpoint::Open("tests/data/families/arcee");
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const auto text = ReadReplicaText(**checkpoint);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(text->tokenizer, nullptr);
+  EXPECT_EQ(text->chat_template, nullptr);
+}
+
 TEST(ReplicaTextTest, ADefaultThatCannotBeIsNamed) {
   const auto checkpoint = weights::Checkpoint::Open(FolderWith(R"({"top_p": 1.5})"));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();

@@ -172,7 +172,8 @@ INSTANTIATE_TEST_SUITE_P(Families, LayoutTest,
                                            "gemma3_text", "smollm3", "olmo2", "exaone4", "glm4",
                                            "granite", "ernie4_5", "starcoder2", "cohere2",
                                            "nemotron", "mixtral", "qwen2_moe", "qwen3_moe",
-                                           "glm4_moe", "gpt_oss", "deepseek_v2", "deepseek_v3"),
+                                           "glm4_moe", "gpt_oss", "deepseek_v2", "deepseek_v3",
+                                           "arcee", "seed_oss", "olmo3", "olmoe", "minimax_m2"),
                          [](const auto& family) { return std::string(family.param); });
 
 }  // namespace

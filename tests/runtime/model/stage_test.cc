@@ -180,7 +180,9 @@ INSTANTIATE_TEST_SUITE_P(
                       FamilyCase{"ernie4_5"}, FamilyCase{"starcoder2"}, FamilyCase{"cohere2"},
                       FamilyCase{"nemotron"}, FamilyCase{"mixtral"}, FamilyCase{"qwen2_moe"},
                       FamilyCase{"qwen3_moe"}, FamilyCase{"glm4_moe"}, FamilyCase{"gpt_oss"},
-                      FamilyCase{"deepseek_v2"}, FamilyCase{"deepseek_v3"}),
+                      FamilyCase{"deepseek_v2"}, FamilyCase{"deepseek_v3"}, FamilyCase{"arcee"},
+                      FamilyCase{"seed_oss"}, FamilyCase{"olmo3"}, FamilyCase{"olmoe"},
+                      FamilyCase{"minimax_m2"}),
     NameOfCase);
 
 }  // namespace

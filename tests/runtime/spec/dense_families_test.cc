@@ -129,7 +129,36 @@ TEST(DenseFamiliesTest, GraniteScalesFourThings) {
   });
 }
 
+TEST(DenseFamiliesTest, Olmo3ScalesTheRopeOfLayersWithoutAWindow) {
+  ForEachContainer("olmo3", [](const ModelSpec& model) {
+    EXPECT_EQ(model.layers[2].attention.window, 12);
+    EXPECT_EQ(model.layers[3].attention.window, 0);
+    EXPECT_EQ(model.layers[2].attention.rope_index, 1);
+    EXPECT_EQ(model.layers[3].attention.rope_index, 0);
+    // 0.1 ln 8 + 1 (yarn, arXiv 2309.00071), which the directory's file states and GGUF leaves out.
+    EXPECT_NEAR(model.ropes[0].multiplier, 1.2079441541679836, 1e-6);
+    EXPECT_EQ(model.ropes[1].multiplier, 1);
+    // The base is 500000 and heads are 8 wide: the second frequency is 500000^(-2/8).
+    EXPECT_NEAR(model.ropes[1].frequencies[1], 0.037606, 1e-6);
+    EXPECT_FALSE(model.layers[0].has_input_norms);
+  });
+}
+
+TEST(DenseFamiliesTest, SeedOssHasNoOutputBias) {
+  ForEachContainer("seed_oss", [](const ModelSpec& model) {
+    EXPECT_TRUE(model.layers[1].attention.has_bias);
+    EXPECT_FALSE(model.layers[1].attention.has_output_bias);
+    EXPECT_EQ(model.layers[1].attention.head_dim, 16);
+  });
+}
+
 TEST(DenseFamiliesTest, FeedForwardsWithoutGate) {
+  ForEachContainer("arcee", [](const ModelSpec& model) {
+    EXPECT_FALSE(model.layers[0].feed_forward.is_gated);
+    EXPECT_EQ(model.layers[0].feed_forward.activation, kernels::Activation::kRelu2);
+    EXPECT_EQ(model.norm, NormKind::kRms);
+  });
+
   ForEachContainer("nemotron", [](const ModelSpec& model) {
     EXPECT_FALSE(model.layers[0].feed_forward.is_gated);
     EXPECT_EQ(model.layers[0].feed_forward.activation, kernels::Activation::kRelu2);

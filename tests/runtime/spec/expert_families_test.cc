@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 
 #include "runtime/weights/checkpoint.h"
@@ -42,6 +45,47 @@ TEST(ExpertFamiliesTest, Qwen2MoeHasAWeighedSharedExpert) {
     EXPECT_TRUE(experts.has_shared_gate);
     EXPECT_TRUE(model.layers[1].attention.has_bias);
   });
+}
+
+TEST(ExpertFamiliesTest, OlmoeKeepsItsWeightsAsTheyAre) {
+  ForEachContainer("olmoe", [](const ModelSpec& model) {
+    const ExpertsSpec& experts = model.layers[0].feed_forward.experts.value();
+    EXPECT_EQ(experts.count, 8);
+    EXPECT_EQ(experts.used, 3);
+    EXPECT_EQ(experts.hidden_dim, 32);
+    EXPECT_FALSE(experts.renormalizes);
+    EXPECT_EQ(model.layers[0].attention.query_key_norm, QueryKeyNorm::kAllHeads);
+  });
+}
+
+TEST(ExpertFamiliesTest, MiniMaxM2RoutesBySigmoid) {
+  ForEachContainer("minimax_m2", [](const ModelSpec& model) {
+    const ExpertsSpec& experts = model.layers[1].feed_forward.experts.value();
+    EXPECT_EQ(experts.routing, Routing::kSigmoid);
+    EXPECT_TRUE(experts.has_correction_bias);
+    EXPECT_TRUE(experts.renormalizes);
+    EXPECT_EQ(experts.hidden_dim, 32);
+    EXPECT_EQ(model.ropes[0].rotated_dim, 8);
+  });
+}
+
+TEST(ExpertFamiliesTest, KimiK2IsADeepSeekV3) {
+  const std::filesystem::path folder = ::testing::TempDir() + "/kimi_k2";
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path source = "tests/data/families/deepseek_v3";
+  std::filesystem::copy_file(source / "model.safetensors", folder / "model.safetensors",
+                             std::filesystem::copy_options::overwrite_existing);
+  std::ifstream config(source / "config.json");
+  std::string text((std::istreambuf_iterator<char>(config)), std::istreambuf_iterator<char>());
+  const std::string type = "\"model_type\": \"deepseek_v3\"";
+  ASSERT_NE(text.find(type), std::string::npos);
+  text.replace(text.find(type), type.size(), "\"model_type\": \"kimi_k2\"");
+  std::ofstream(folder / "config.json") << text;
+  const auto checkpoint = weights::Checkpoint::Open(folder.string());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const ModelSpec& model = (*checkpoint)->model_spec();
+  EXPECT_EQ(model.family, "deepseek_v3");
+  EXPECT_EQ(model.layers[1].feed_forward.experts->routing, Routing::kSigmoid);
 }
 
 TEST(ExpertFamiliesTest, Glm4MoeBeginsWithADenseLayer) {
