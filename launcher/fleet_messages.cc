@@ -36,9 +36,16 @@ void SetLoad(const LoadView& load, v1::FleetLoad* out) {
   out->set_decode_tokens_per_second(load.decode_tokens_per_second);
   SetDuration(load.step_time_p50, out->mutable_step_time_p50());
   SetDuration(load.step_time_p99, out->mutable_step_time_p99());
+  v1::RequestLatency* latency = out->mutable_request_latency();
+  latency->set_streams(load.latency_streams);
+  SetDuration(load.first_token_p50, latency->mutable_first_token_p50());
+  SetDuration(load.first_token_p99, latency->mutable_first_token_p99());
+  SetDuration(load.token_p50, latency->mutable_token_p50());
+  SetDuration(load.token_p99, latency->mutable_token_p99());
 }
 
 LoadView LoadOf(const v1::FleetLoad& load) {
+  const v1::RequestLatency& latency = load.request_latency();
   return {.running_sequences = load.running_sequences(),
           .waiting_requests = load.waiting_requests(),
           .queued_tokens = load.queued_tokens(),
@@ -48,7 +55,12 @@ LoadView LoadOf(const v1::FleetLoad& load) {
           .prefill_tokens_per_second = load.prefill_tokens_per_second(),
           .decode_tokens_per_second = load.decode_tokens_per_second(),
           .step_time_p50 = FromProto(load.step_time_p50()),
-          .step_time_p99 = FromProto(load.step_time_p99())};
+          .step_time_p99 = FromProto(load.step_time_p99()),
+          .latency_streams = latency.streams(),
+          .first_token_p50 = FromProto(latency.first_token_p50()),
+          .first_token_p99 = FromProto(latency.first_token_p99()),
+          .token_p50 = FromProto(latency.token_p50()),
+          .token_p99 = FromProto(latency.token_p99())};
 }
 
 ChildView ChildOf(const v1::FleetChild& child) {

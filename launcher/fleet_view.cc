@@ -53,10 +53,17 @@ bool IsUp(const ChildView& child) { return child.state == "serving" || child.sta
 std::string LoadText(const LoadView& load) {
   const int64_t used = load.kv_blocks_total - load.kv_blocks_free;
   const int64_t percent = load.kv_blocks_total > 0 ? used * 100 / load.kv_blocks_total : 0;
-  return absl::StrFormat("%9.1f %9.1f %7d %7d %9d %5d %% %8.2f %8.2f",
-                         load.decode_tokens_per_second, load.prefill_tokens_per_second,
-                         load.running_sequences, load.waiting_requests, load.queued_tokens, percent,
-                         Milliseconds(load.step_time_p50), Milliseconds(load.step_time_p99));
+  std::string text =
+      absl::StrFormat("%9.1f %9.1f %7d %7d %9d %5d %% %8.2f %8.2f", load.decode_tokens_per_second,
+                      load.prefill_tokens_per_second, load.running_sequences, load.waiting_requests,
+                      load.queued_tokens, percent, Milliseconds(load.step_time_p50),
+                      Milliseconds(load.step_time_p99));
+  if (load.latency_streams > 0) {
+    absl::StrAppendFormat(&text, " %9.1f %8.1f %9.2f %8.2f", Milliseconds(load.first_token_p50),
+                          Milliseconds(load.first_token_p99), Milliseconds(load.token_p50),
+                          Milliseconds(load.token_p99));
+  }
+  return text;
 }
 
 nlohmann::json RankJson(const RankView& rank) {
@@ -77,7 +84,12 @@ nlohmann::json LoadJson(const LoadView& load) {
           {"prefill_tokens_per_second", load.prefill_tokens_per_second},
           {"decode_tokens_per_second", load.decode_tokens_per_second},
           {"step_time_ms_p50", Milliseconds(load.step_time_p50)},
-          {"step_time_ms_p99", Milliseconds(load.step_time_p99)}};
+          {"step_time_ms_p99", Milliseconds(load.step_time_p99)},
+          {"latency_streams", load.latency_streams},
+          {"first_token_ms_p50", Milliseconds(load.first_token_p50)},
+          {"first_token_ms_p99", Milliseconds(load.first_token_p99)},
+          {"token_ms_p50", Milliseconds(load.token_p50)},
+          {"token_ms_p99", Milliseconds(load.token_p99)}};
 }
 
 }  // namespace
@@ -104,9 +116,9 @@ std::string FleetTable(const FleetView& view) {
 
 std::string FleetLoadTable(const FleetView& view) {
   std::string text = Title(view);
-  absl::StrAppendFormat(&text, "  %-12s %-18s %9s %9s %7s %7s %9s %7s %8s %8s\n", "NAME", "STATE",
-                        "DECODE/s", "PREFILL/s", "RUNNING", "WAITING", "QUEUED", "KV", "STEP p50",
-                        "p99 ms");
+  absl::StrAppendFormat(&text, "  %-12s %-18s %9s %9s %7s %7s %9s %7s %8s %8s %9s %8s %9s %8s\n",
+                        "NAME", "STATE", "DECODE/s", "PREFILL/s", "RUNNING", "WAITING", "QUEUED",
+                        "KV", "STEP p50", "p99 ms", "FIRST p50", "p99 ms", "TOKEN p50", "p99 ms");
   for (const ChildView& child : view.children) {
     absl::StrAppendFormat(&text, "  %-12s %-18s %s\n", child.name, StateText(child),
                           child.load.has_value() ? LoadText(*child.load) : "");

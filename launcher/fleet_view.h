@@ -31,6 +31,11 @@ struct LoadView {
   double decode_tokens_per_second = 0;  // from steps and running sequences, since the report before
   absl::Duration step_time_p50;
   absl::Duration step_time_p99;
+  int64_t latency_streams = 0;     // ended ones that the next four are of
+  absl::Duration first_token_p50;  // from arrival
+  absl::Duration first_token_p99;
+  absl::Duration token_p50;  // each after the first
+  absl::Duration token_p99;
 };
 
 struct ChildView {

@@ -24,6 +24,7 @@ absl::Duration FromProto(const google::protobuf::Duration& duration) {
 }
 
 LoadView ViewOf(const v1::LoadReport& report) {
+  const v1::RequestLatency& latency = report.request_latency();
   return {.running_sequences = report.running_sequences(),
           .waiting_requests = report.waiting_requests(),
           .queued_tokens = report.queued_tokens(),
@@ -32,7 +33,12 @@ LoadView ViewOf(const v1::LoadReport& report) {
           .step = report.step(),
           .prefill_tokens_per_second = report.prefill_tokens_per_second(),
           .step_time_p50 = FromProto(report.step_time_p50()),
-          .step_time_p99 = FromProto(report.step_time_p99())};
+          .step_time_p99 = FromProto(report.step_time_p99()),
+          .latency_streams = latency.streams(),
+          .first_token_p50 = FromProto(latency.first_token_p50()),
+          .first_token_p99 = FromProto(latency.first_token_p99()),
+          .token_p50 = FromProto(latency.token_p50()),
+          .token_p99 = FromProto(latency.token_p99())};
 }
 
 class GrpcLoadWatch : public LoadWatch {

@@ -88,7 +88,7 @@ class AdminService final : public RawAdmin {
     const StatusSnapshot snapshot = hooks_.status ? hooks_.status() : StatusSnapshot();
     const ReplicaFacade* replica = door_->replica();
     v1::ReplicaStatus status;
-    SetLoadReport(replica, door_->phase(), status.mutable_load());
+    SetLoadReport(replica, door_->phase(), door_->journal().latency(), status.mutable_load());
     status.set_phase(status.load().phase());
     status.set_phase_detail(snapshot.phase_detail);
     status.set_epoch(snapshot.epoch);

@@ -71,7 +71,7 @@ class LoadCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  private:
   void Report(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     v1::LoadReport report;
-    SetLoadReport(door_->replica(), door_->phase(), &report);
+    SetLoadReport(door_->replica(), door_->phase(), door_->journal().latency(), &report);
     std::string content = report.SerializeAsString();
     if (content == last_content_ && now - last_time_ < door_->options().load_report_max) {
       return;

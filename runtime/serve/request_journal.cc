@@ -18,6 +18,15 @@ bool IsAttemptOf(absl::string_view record_id, absl::string_view id) {
          record_id[id.size()] == '@';
 }
 
+// Of each token after the first, over the stream; unset when there was only one.
+std::optional<absl::Duration> TokenTime(const RequestRecord& record) {
+  const int64_t tokens_after = record.usage.generated_tokens / record.choices - 1;
+  if (!record.first_token.has_value() || tokens_after <= 0) {
+    return std::nullopt;
+  }
+  return (record.total - *record.first_token) / tokens_after;
+}
+
 void LogRecord(const RequestRecord& record) {
   std::string line = absl::StrFormat(
       "request id=%s outcome=%s choices=%d prompt_tokens=%d cached_tokens=%d generated_tokens=%d "
@@ -65,6 +74,7 @@ void RequestJournal::Add(RequestRecord record) {
     return;
   }
   MutexLock lock(&mutex_);
+  AddLatency(record);
   records_.push_back(std::move(record));
   if (records_.size() > records_max_) {
     records_.pop_front();
@@ -95,12 +105,24 @@ void RequestJournal::Count(const RequestRecord& record) {
   }
   observe("trireme_ttft_seconds", *record.first_token);
   observe("trireme_prefill_seconds", *record.first_token - record.queue);
-  const absl::Duration decode = record.total - *record.first_token;
-  observe("trireme_decode_seconds", decode);
-  const int64_t tokens_after = record.usage.generated_tokens / record.choices - 1;
-  if (tokens_after > 0) {
-    observe("trireme_tpot_seconds", decode / tokens_after);
+  observe("trireme_decode_seconds", record.total - *record.first_token);
+  if (const std::optional<absl::Duration> token = TokenTime(record); token.has_value()) {
+    observe("trireme_tpot_seconds", *token);
   }
+}
+
+void RequestJournal::AddLatency(const RequestRecord& record) {
+  if (record.first_token.has_value()) {
+    latencies_.AddFirstToken(*record.first_token);
+  }
+  if (const std::optional<absl::Duration> token = TokenTime(record); token.has_value()) {
+    latencies_.AddToken(*token);
+  }
+}
+
+RequestLatency RequestJournal::latency() const {
+  MutexLock lock(&mutex_);
+  return latencies_.Read();
 }
 
 std::vector<RequestRecord> RequestJournal::Find(absl::string_view id) const {

@@ -16,6 +16,7 @@
 #include "runtime/base/metrics.h"
 #include "runtime/base/mutex.h"
 #include "runtime/engine/response_stream.h"
+#include "runtime/serve/recent_latencies.h"
 
 namespace trireme::serve {
 
@@ -44,13 +45,18 @@ class RequestJournal {
   // when none is remembered.
   std::vector<RequestRecord> Find(absl::string_view id) const;
 
+  // Of the latest streams that brought a token.
+  RequestLatency latency() const;
+
  private:
   void Count(const RequestRecord& record);
+  void AddLatency(const RequestRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Metrics* const metrics_;
   const size_t records_max_;
   mutable Mutex mutex_;
   std::deque<RequestRecord> records_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  RecentLatencies latencies_ ABSL_GUARDED_BY(mutex_);
 };
 
 // "ok", or the reason of the error (error_reason.h), or the code's name when it has none.

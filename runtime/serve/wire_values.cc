@@ -60,6 +60,14 @@ void SetLimits(const ReplicaFacade& replica, v1::Limits* out) {
   }
 }
 
+void SetLatency(const RequestLatency& latency, v1::RequestLatency* out) {
+  out->set_streams(latency.streams);
+  SetDuration(latency.first_token_p50, out->mutable_first_token_p50());
+  SetDuration(latency.first_token_p99, out->mutable_first_token_p99());
+  SetDuration(latency.token_p50, out->mutable_token_p50());
+  SetDuration(latency.token_p99, out->mutable_token_p99());
+}
+
 }  // namespace
 
 void SetDuration(absl::Duration value, google::protobuf::Duration* out) {
@@ -166,10 +174,12 @@ void SetModelInfo(const ReplicaFacade& replica, v1::ModelInfo* out) {
   SetSampling(model.default_sampling, out->mutable_default_sampling());
 }
 
-void SetLoadReport(const ReplicaFacade* replica, Phase phase, v1::LoadReport* out) {
+void SetLoadReport(const ReplicaFacade* replica, Phase phase, const RequestLatency& latency,
+                   v1::LoadReport* out) {
   out->set_phase(WirePhase(phase));
   out->set_weight(1);
   out->set_draining(phase == Phase::kDraining);
+  SetLatency(latency, out->mutable_request_latency());
   if (replica == nullptr) {
     return;
   }

@@ -10,6 +10,7 @@
 #include "runtime/engine/response_stream.h"
 #include "runtime/schedule/request.h"
 #include "runtime/serve/door.h"
+#include "runtime/serve/recent_latencies.h"
 #include "runtime/serve/replica_facade.h"
 
 namespace google::protobuf {
@@ -48,7 +49,8 @@ void SetStopping(const schedule::StoppingOptions& stopping, v1::Stopping* out);
 void SetModelInfo(const ReplicaFacade& replica, v1::ModelInfo* out);
 
 // All but report_seq. `replica` may be null: still starting.
-void SetLoadReport(const ReplicaFacade* replica, Phase phase, v1::LoadReport* out);
+void SetLoadReport(const ReplicaFacade* replica, Phase phase, const RequestLatency& latency,
+                   v1::LoadReport* out);
 
 }  // namespace trireme::serve
 

@@ -308,6 +308,7 @@ class OperatorTest(FleetCase):
             self.assertEqual(fleet.command("status", fleet.path).returncode, 0)
             top = fleet.command("top", fleet.path, "--rounds", "1")
             self.assertIn(b"DECODE/s", top.stdout)
+            self.assertIn(b"FIRST p50", top.stdout)
             unknown = fleet.command("drain", fleet.path, "r9")
             self.assertEqual(unknown.returncode, 64)
             self.assertIn(b"r1, r2", unknown.stderr)

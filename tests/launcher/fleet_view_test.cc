@@ -41,7 +41,12 @@ FleetView Example() {
                                             .kv_blocks_total = 200,
                                             .kv_blocks_free = 150,
                                             .decode_tokens_per_second = 123.4,
-                                            .step_time_p50 = absl::Milliseconds(8)}});
+                                            .step_time_p50 = absl::Milliseconds(8),
+                                            .latency_streams = 3,
+                                            .first_token_p50 = absl::Milliseconds(41),
+                                            .first_token_p99 = absl::Milliseconds(977),
+                                            .token_p50 = absl::Microseconds(8250),
+                                            .token_p99 = absl::Microseconds(19500)}});
   return view;
 }
 
@@ -58,6 +63,7 @@ TEST(FleetViewTest, TheLoadTableHasRatesAndTheShareOfTheCache) {
   const std::string table = FleetLoadTable(Example());
   EXPECT_THAT(table, HasSubstr("123.4"));
   EXPECT_THAT(table, HasSubstr(" 25 %"));  // 50 of 200 blocks
+  EXPECT_THAT(table, HasSubstr("     41.0    977.0      8.25    19.50\n"));
 }
 
 TEST(FleetViewTest, JsonHoldsTheSame) {
@@ -67,6 +73,7 @@ TEST(FleetViewTest, JsonHoldsTheSame) {
   EXPECT_EQ(fleet["children"][0]["ranks"][0]["process"], 12);
   EXPECT_FALSE(fleet["children"][1].contains("exit_code"));
   EXPECT_EQ(fleet["children"][1]["load"]["running_sequences"], 4);
+  EXPECT_EQ(fleet["children"][1]["load"]["first_token_ms_p99"], 977);
 }
 
 TEST(FleetViewTest, AMessageCarriesAllOfIt) {

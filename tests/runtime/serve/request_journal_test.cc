@@ -42,6 +42,21 @@ TEST(RequestJournalTest, TimesOfAStreamAddUp) {
   EXPECT_THAT(text, HasSubstr("trireme_e2e_seconds_sum 0.43\n"));
 }
 
+TEST(RequestJournalTest, LatenciesAreOfStreamsWithATokenOnly) {
+  RequestJournal journal(nullptr, 10);
+  RequestRecord refused = RecordOf("");
+  refused.first_token.reset();
+  journal.Add(refused);
+  EXPECT_EQ(journal.latency().streams, 0);
+  journal.Add(RecordOf("a"));
+  RequestRecord silent = RecordOf("b");
+  silent.first_token.reset();
+  journal.Add(silent);
+  EXPECT_EQ(journal.latency().streams, 1);
+  EXPECT_EQ(journal.latency().first_token_p50, absl::Milliseconds(30));
+  EXPECT_EQ(journal.latency().token_p99, absl::Milliseconds(100));  // 430 - 30 over 4
+}
+
 TEST(RequestJournalTest, AStreamWithoutATokenHasNoFirstTokenTime) {
   Metrics metrics;
   RequestJournal journal(&metrics, 10);

@@ -69,7 +69,7 @@ TEST(WireValues, EveryFinishReasonHasANameOnTheWire) {
 
 TEST(WireValues, ALoadReportOfAStartingReplicaHasNoPlaces) {
   v1::LoadReport report;
-  SetLoadReport(nullptr, Phase::kStarting, &report);
+  SetLoadReport(nullptr, Phase::kStarting, {}, &report);
   EXPECT_EQ(report.phase(), v1::REPLICA_PHASE_STARTING);
   EXPECT_EQ(report.new_requests_max(), 0);
 }
@@ -81,11 +81,15 @@ TEST(WireValues, ALoadReportHasTheControllersNumbers) {
   replica.epoch = 3;
   replica.queued_requests_max = 9;
   v1::LoadReport report;
-  SetLoadReport(&replica, Phase::kServing, &report);
+  SetLoadReport(&replica, Phase::kServing,
+                {.streams = 2, .first_token_p50 = absl::Milliseconds(1500)}, &report);
+  EXPECT_EQ(report.request_latency().streams(), 2);
+  EXPECT_EQ(report.request_latency().first_token_p50().seconds(), 1);
+  EXPECT_EQ(report.request_latency().first_token_p50().nanos(), 500000000);
   EXPECT_EQ(report.kv_blocks_free(), 12);
   EXPECT_EQ(report.epoch(), 3u);
   EXPECT_EQ(report.new_requests_max(), 9);
-  SetLoadReport(&replica, Phase::kDraining, &report);
+  SetLoadReport(&replica, Phase::kDraining, {}, &report);
   EXPECT_TRUE(report.draining());
   EXPECT_EQ(report.new_requests_max(), 0);
 }
