@@ -4,7 +4,8 @@
 // slots for data; for each ordered pair of ranks, a ring of bytes; and the reason why the group
 // ended, if it did. Collectives run in rounds: a rank fills its slot, publishes the round, and
 // reads the slots of others once they published it. A rank enters round r only when all others
-// have published r - 1, hence have left r - 2, so two slots are enough.
+// have published r - 1, hence have left r - 2, so two slots are enough. Until it publishes the next
+// round, a rank may also change what a slot holds for it alone.
 #ifndef TRIREME_RUNTIME_COMM_REGION_H_
 #define TRIREME_RUNTIME_COMM_REGION_H_
 

@@ -18,8 +18,11 @@ constexpr std::array<const char*, 5> kVerbNames = {"nothing", "AllReduceSum", "A
                                                    "Broadcast", "Barrier"};
 
 constexpr int64_t kSlotFloats = kSlotBytes / static_cast<int64_t>(sizeof(float));
-// Up to here an exchange costs more than adding the other parts again.
-constexpr int64_t kOneShotFloatsMax = 8 * 1024;
+// Up to here the second exchange of the two-shot costs more than what it saves
+// (docs/benchmarks/comm.md).
+constexpr int64_t kOneShotFloatsMax = 512;
+// Of a part: stays in L1 between its sum and the copies of it.
+constexpr int64_t kPieceFloats = 1024;
 // A long message is handed over in pieces, so that both sides copy at the same time.
 constexpr int64_t kRingPieceBytes = kRingBytes / 4;
 
@@ -47,6 +50,19 @@ int64_t PartBegin(int64_t count, int parts, int index) {
   constexpr int64_t kLine = 16;
   const int64_t lines = (count + kLine - 1) / kLine;
   return std::min(count, lines * index / parts * kLine);
+}
+
+// Puts the sum of `count` values of every rank, from `at` on, in the place of each of them.
+void SumInPlace(absl::Span<float* const> ranks, int64_t at, int64_t count) {
+  std::array<const float*, kReduceRanksMax> pieces;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    pieces[i] = ranks[i] + at;
+  }
+  float* const sum = ranks[0] + at;
+  AddInTreeOrder({pieces.data(), ranks.size()}, count, sum);
+  for (size_t i = 1; i < ranks.size(); ++i) {
+    std::memcpy(ranks[i] + at, sum, static_cast<size_t>(count) * sizeof(float));
+  }
 }
 
 }  // namespace
@@ -117,7 +133,7 @@ absl::Status RegionCommunicator::AllReduceSum(absl::Span<float> values) {
   const uint64_t note = Note(Verb::kAllReduceSum, 0, static_cast<int64_t>(values.size()) * 4);
   for (size_t begin = 0; begin < values.size(); begin += kSlotFloats) {
     const absl::Span<float> chunk = values.subspan(begin, kSlotFloats);
-    const bool one_shot = size() == 2 || static_cast<int64_t>(chunk.size()) <= kOneShotFloatsMax;
+    const bool one_shot = static_cast<int64_t>(chunk.size()) <= kOneShotFloatsMax;
     RETURN_IF_ERROR(one_shot ? ReduceChunk(chunk, note) : ReduceChunkInParts(chunk, note));
   }
   return absl::OkStatus();
@@ -138,30 +154,33 @@ absl::Status RegionCommunicator::ReduceChunk(absl::Span<float> values, uint64_t 
   return absl::OkStatus();
 }
 
+// A rank hands the others their parts in its own slot, and gets them back as sums in the same
+// place: a line of memory goes to one other core and back. It is far cheaper to change a line that
+// was just read than one that other cores have read since (docs/benchmarks/comm.md).
 absl::Status RegionCommunicator::ReduceChunkInParts(absl::Span<float> values, uint64_t note) {
   const auto count = static_cast<int64_t>(values.size());
-  RETURN_IF_ERROR(BeginRound());
-  Copy(region_.slot(rank_, round_), reinterpret_cast<const std::byte*>(values.data()), count * 4);
-  PublishRound(note);
-  RETURN_IF_ERROR(AwaitRoundOfAll(note));
   const int64_t begin = PartBegin(count, size(), rank_);
   const int64_t end = PartBegin(count, size(), rank_ + 1);
-  std::array<const float*, kReduceRanksMax> parts;
-  for (int peer = 0; peer < size(); ++peer) {
-    parts[static_cast<size_t>(peer)] =
-        reinterpret_cast<const float*>(region_.slot(peer, round_)) + begin;
-  }
+  auto* const bytes = reinterpret_cast<std::byte*>(values.data());
   RETURN_IF_ERROR(BeginRound());
-  auto* sums = reinterpret_cast<float*>(region_.slot(rank_, round_));
-  AddInTreeOrder({parts.data(), static_cast<size_t>(size())}, end - begin, sums);
+  std::byte* const slot = region_.slot(rank_, round_);
+  Copy(slot, bytes, begin * 4);
+  Copy(slot + end * 4, bytes + end * 4, (count - end) * 4);
   PublishRound(note);
   RETURN_IF_ERROR(AwaitRoundOfAll(note));
+  std::array<float*, kReduceRanksMax> parts;
   for (int peer = 0; peer < size(); ++peer) {
-    const int64_t peer_begin = PartBegin(count, size(), peer);
-    const int64_t peer_end = PartBegin(count, size(), peer + 1);
-    Copy(reinterpret_cast<std::byte*>(values.data() + peer_begin), region_.slot(peer, round_),
-         (peer_end - peer_begin) * 4);
+    parts[static_cast<size_t>(peer)] = reinterpret_cast<float*>(region_.slot(peer, round_));
   }
+  parts[static_cast<size_t>(rank_)] = values.data();
+  for (int64_t at = begin; at < end; at += kPieceFloats) {
+    SumInPlace({parts.data(), static_cast<size_t>(size())}, at, std::min(kPieceFloats, end - at));
+  }
+  RETURN_IF_ERROR(BeginRound());
+  PublishRound(note);
+  RETURN_IF_ERROR(AwaitRoundOfAll(note));
+  Copy(bytes, slot, begin * 4);
+  Copy(bytes + end * 4, slot + end * 4, (count - end) * 4);
   return absl::OkStatus();
 }
 

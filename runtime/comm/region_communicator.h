@@ -1,7 +1,8 @@
 // RegionCommunicator: the verbs over a Region, for the Thread and Shm kinds.
 //
-// AllReduceSum is one-shot (each rank adds everything) for two ranks and for small sizes, else
-// two-shot (each rank adds one part, then all gather): both add in tree order, to the same bits.
+// AllReduceSum is one-shot (each rank reads and adds everything) to 2 KiB, else two-shot (each rank
+// adds one part and puts the sums back where it found them): both add in tree order, to the same
+// bits.
 #ifndef TRIREME_RUNTIME_COMM_REGION_COMMUNICATOR_H_
 #define TRIREME_RUNTIME_COMM_REGION_COMMUNICATOR_H_
 

@@ -96,7 +96,7 @@ void AddsInTreeOrder(Communicator& communicator) {
     return;
   }
   uint32_t seed = 1;
-  for (const size_t count : {0, 1, 3, 17, 576, 4096, 8192, 8193, 65536, 65537, 131073}) {
+  for (const size_t count : {0, 1, 3, 17, 512, 513, 576, 4096, 8192, 8193, 65536, 65537, 131073}) {
     ExpectTreeSum(communicator, count, seed++);
   }
 }
