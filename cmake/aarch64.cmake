@@ -1,5 +1,6 @@
 # Cross-compiles the static libraries for 64-bit ARM with Debian's g++-aarch64-linux-gnu: headers of the libraries we
-# use are the same on both, so what this machine has serves; nothing is linked. tests/aarch64.sh uses it.
+# use are the same on both, so what this machine has serves; only check_kernels, which needs no library, is linked.
+# tests/aarch64.sh uses it.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

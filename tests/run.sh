@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-launcher/packages.sh g++-aarch64-linux-gnu  # for the test that the tree compiles for 64-bit ARM
+launcher/packages.sh g++-aarch64-linux-gnu qemu-user  # for the tests that build for 64-bit ARM and emulate it
 cmake --preset release
 cmake --build --preset release
 TRIREME_MODEL=$(launcher/default_model.sh)

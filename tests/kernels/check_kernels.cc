@@ -1,7 +1,9 @@
 // Runs every entry of every table that this machine can run against table "reference", to the bit,
 // and prints "N passed, N failed". Needs no test library, so it also runs on a bare machine.
-//   check_kernels                       all checks
-//   check_kernels FAMILY                the checks of matmul, rows or attention
+//   check_kernels                       all checks of all tables
+//   check_kernels FAMILY                the checks of matmul, rows, shared_rows or attention
+//   check_kernels --table TABLE [FAMILY]
+//                                       those of one table
 //   check_kernels --benchmark [TABLE [matmul]]
 //                                       times and shares of this machine's limits, 1 thread and all
 #include <cstdio>
@@ -18,11 +20,17 @@ namespace {
 
 constexpr int64_t kSharedScratchBytes = 1 << 20;
 
-int RunChecks(const char* only) {
+// `only_table` and `only_family` are null for all.
+int RunChecks(const char* only_table, const char* only_family) {
   const KernelTableList list = RunnableKernelTables();
   const KernelTable& reference = *FindKernelTable("reference");
   std::vector<const KernelTable*> tables(list.tables, list.tables + list.count);
   tables.push_back(&EmulatedAmxTable());
+  if (only_table != nullptr) {
+    std::erase_if(tables, [only_table](const KernelTable* table) {
+      return std::strcmp(table->name, only_table) != 0;
+    });
+  }
   int64_t passed = 0;
   int64_t failed = 0;
   for (const KernelTable* table : tables) {
@@ -38,7 +46,7 @@ int RunChecks(const char* only) {
                      {"shared_rows", CheckSharedRows},
                      {"attention", CheckAttention}};
     for (const auto& family : kFamilies) {
-      if (only == nullptr || std::strcmp(only, family.name) == 0) {
+      if (only_family == nullptr || std::strcmp(only_family, family.name) == 0) {
         family.check(checker);
       }
     }
@@ -53,6 +61,11 @@ int RunChecks(const char* only) {
                                                 : "this processor has no tiles");
   std::printf("%lld passed, %lld failed\n", static_cast<long long>(passed),
               static_cast<long long>(failed));
+  if (passed + failed == 0) {
+    std::printf("No check ran: this machine runs no table '%s', or no family is named '%s'.\n",
+                only_table == nullptr ? "" : only_table, only_family == nullptr ? "" : only_family);
+    return 2;
+  }
   return failed == 0 ? 0 : 1;
 }
 
@@ -88,5 +101,8 @@ int main(int argument_count, char** arguments) {
     return trireme::kernels::check::RunBenchmarks(argument_count > 2 ? arguments[2] : "",
                                                   argument_count > 3);
   }
-  return trireme::kernels::check::RunChecks(argument_count > 1 ? arguments[1] : nullptr);
+  const bool is_one_table = argument_count > 2 && std::strcmp(arguments[1], "--table") == 0;
+  const int family = is_one_table ? 3 : 1;
+  return trireme::kernels::check::RunChecks(is_one_table ? arguments[2] : nullptr,
+                                            argument_count > family ? arguments[family] : nullptr);
 }
