@@ -40,6 +40,10 @@ Tables FindRunnableTables() {
   if (features.has_avx2) {
     append(&avx2::kTable);
   }
+#elif defined(__aarch64__)
+  if (cpu::DetectCpuFeatures().has_neon_dot) {
+    append(&neon::kTable);
+  }
 #endif
   append(&portable::kTable);
   append(&reference::ReferenceTable());

@@ -11,6 +11,20 @@ fi
 folder=$1
 tests/aarch64.sh "$folder" check_kernels
 
+# check PROCESSOR ARGUMENT...: check_kernels on a processor that qemu emulates.
+check() {
+  echo "check_kernels ${*:2} (emulated $1)"
+  qemu-aarch64 -cpu "$1" -L /usr/aarch64-linux-gnu "$folder/tests/kernels/check_kernels" "${@:2}"
+}
+
 started=$SECONDS
-qemu-aarch64 -L /usr/aarch64-linux-gnu "$folder/tests/kernels/check_kernels" --table portable
+check neoverse-n1 --table neon
 echo "took $((SECONDS - started)) s"
+# A processor of ARMv8.0 has no dot product: it gets the other table.
+refusal=0
+check cortex-a72 --table neon rows || refusal=$?
+if [ "$refusal" -ne 2 ]; then
+  echo "exit code $refusal, not 2: table neon is offered to a processor that does not run it" >&2
+  exit 1
+fi
+check cortex-a72 --table portable rows

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cstdint>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include <cerrno>
@@ -63,6 +66,17 @@ int RequestTilePermission() {
   constexpr long kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0 ? 0 : errno;
 }
+
+#elif defined(__aarch64__)
+
+CpuFeatures DetectCpuFeatures() {
+  constexpr unsigned long kDotProduct =
+      HWCAP_ASIMDDP | HWCAP_ATOMICS | HWCAP_ASIMDRDM | HWCAP_CRC32;
+  CpuFeatures features;
+  features.has_neon_dot = (getauxval(AT_HWCAP) & kDotProduct) == kDotProduct;
+  return features;
+}
+int RequestTilePermission() { return ENOSYS; }
 
 #else
 

@@ -10,9 +10,11 @@ struct CpuFeatures {
   // AMX tiles of bfloat16, and AVX-512 FP16, likewise; implies has_avx512. The system saves tiles
   // for processes only that asked for it.
   bool has_amx = false;
+  // 64-bit ARM: the dot product of bytes (FEAT_DotProd), with what every ARMv8.1 has.
+  bool has_neon_dot = false;
 };
 
-// All false on processors that are not x86-64.
+// What another architecture has is false.
 CpuFeatures DetectCpuFeatures();
 
 // Asks the system for this process's use of tiles, where has_amx holds: for all its threads,

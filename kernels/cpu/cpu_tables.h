@@ -15,6 +15,9 @@ namespace trireme::kernels::amx {
 // That of avx512 with the tile unit for products of many tokens.
 const KernelTable& Table();
 }  // namespace trireme::kernels::amx
+namespace trireme::kernels::neon {
+extern const KernelTable kTable;
+}
 namespace trireme::kernels::portable {
 extern const KernelTable kTable;
 }

@@ -11,12 +11,13 @@
 namespace trireme::kernels::cpu {
 namespace {
 
-// The kernel lists a flag only when it also saves the registers.
+// The kernel lists a flag only when it also saves the registers. Its name for the line differs
+// between architectures.
 std::set<std::string> KernelFlags() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
   while (std::getline(file, line)) {
-    if (line.rfind("flags", 0) == 0) {
+    if (line.rfind("flags", 0) == 0 || line.rfind("Features", 0) == 0) {
       std::istringstream words(line.substr(line.find(':') + 1));
       return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
     }
@@ -44,6 +45,7 @@ TEST(CpuFeatures, AgreeWithTheKernel) {
                                                 "avx512dq", "avx512vl", "avx512_vnni"}));
   EXPECT_EQ(features.has_amx,
             features.has_avx512 && HasAll(flags, {"amx_tile", "amx_bf16", "avx512_fp16"}));
+  EXPECT_EQ(features.has_neon_dot, HasAll(flags, {"asimddp", "atomics", "asimdrdm", "crc32"}));
 }
 
 // No stack of this process is too small for the tiles' state, so Linux grants them.

@@ -61,6 +61,7 @@ TEST(KernelTable, OnlyTablesThatTheProcessorRunsAreListed) {
   const cpu::CpuFeatures features = cpu::DetectCpuFeatures();
   EXPECT_EQ(FindKernelTable("avx2") != nullptr, features.has_avx2);
   EXPECT_EQ(FindKernelTable("avx512") != nullptr, features.has_avx512);
+  EXPECT_EQ(FindKernelTable("neon") != nullptr, features.has_neon_dot);
   EXPECT_TRUE(features.has_amx || FindKernelTable("amx") == nullptr);
 }
 
