@@ -38,7 +38,8 @@
 //      sums are; o_d = chain over j of fma(p_j, v_jd, acc).
 //    Tiles merge left to right by position: (m, l, o) of the running state and the tile, scaled by
 //    exp(m_old - m_new). A soft cap changes scores before the maximum; a sink merges last, as a
-//    tile with m = sink, l = 1, o = 0.
+//    tile with m = sink, l = 1, o = 0. Values of kInt4 are transformed, and so is the output in the
+//    end, which takes that back.
 #ifndef TRIREME_KERNELS_KERNEL_TABLE_H_
 #define TRIREME_KERNELS_KERNEL_TABLE_H_
 
@@ -46,6 +47,7 @@
 #include <cstdint>
 
 #include "kernels/execution.h"
+#include "kernels/formats/int4_layout.h"
 #include "kernels/formats/weight_format.h"
 
 namespace trireme::kernels {
@@ -243,6 +245,7 @@ enum class KeyValueFormat : uint8_t {
   kBF16,
   kInt8,  // with a scale for each slot and head: formats/key_value_codes.h
   kE4M3,  // the same of 8-bit floats
+  kInt4,  // transformed, in groups with a scale and a minimum: formats/int4_rows.h
 };
 enum class RopeStyle : uint8_t {
   kNone,
@@ -253,13 +256,14 @@ enum class RopeStyle : uint8_t {
 // One layer's cache on one rank: [blocks][key_value_heads] of {keys [head_dim][kBlockTokens],
 // values [kBlockTokens][head_dim]} and, where the format has them, float32 {key scales
 // [kBlockTokens], value scales [kBlockTokens]}. Keys lie with the tokens of a block side by side,
-// so that lanes are keys.
+// so that lanes are keys. kInt4 has a layout of its own: formats/int4_layout.h.
 struct KeyValueCache {
   KeyValueFormat format = KeyValueFormat::kF16;
   std::byte* data = nullptr;
   int64_t key_value_heads = 0;
   int64_t head_dim = 0;
 
+  // Of a format whose values take whole bytes.
   int64_t ElementBytes() const {
     switch (format) {
       case KeyValueFormat::kF32:
@@ -270,6 +274,8 @@ struct KeyValueCache {
       case KeyValueFormat::kInt8:
       case KeyValueFormat::kE4M3:
         return 1;
+      case KeyValueFormat::kInt4:
+        return 0;
     }
     return 0;
   }
@@ -282,13 +288,17 @@ struct KeyValueCache {
     return reinterpret_cast<const float*>(head + ScalesOffset());
   }
   int64_t HeadBytes() const {
+    if (format == KeyValueFormat::kInt4) {
+      return Int4Layout{.head_dim = head_dim, .tokens = kBlockTokens}.Bytes();
+    }
     return ScalesOffset() +
            (HasScales() ? 2 * kBlockTokens * static_cast<int64_t>(sizeof(float)) : 0);
   }
   int64_t BlockBytes() const { return key_value_heads * HeadBytes(); }
 };
 
-// Rotates query and key rows by their positions and writes keys and values into their slots.
+// Rotates query and key rows by their positions and writes keys and values into their slots. With a
+// cache of kInt4, query, key and value are transformed (formats/hadamard.h) after it.
 struct RopeAndStoreArgs {
   RopeStyle style = RopeStyle::kInterleaved;
   int64_t rotated_dim = 0;         // <= head_dim, even
@@ -297,8 +307,8 @@ struct RopeAndStoreArgs {
   int64_t tokens = 0;
   float* query = nullptr;  // [tokens, query_heads, head_dim], rotated in place
   int64_t query_heads = 0;
-  float* key = nullptr;          // [tokens, key_value_heads, head_dim], rotated in place
-  const float* value = nullptr;  // [tokens, key_value_heads, head_dim]
+  float* key = nullptr;    // [tokens, key_value_heads, head_dim], rotated in place
+  float* value = nullptr;  // [tokens, key_value_heads, head_dim], changed by kInt4 only
   KeyValueCache cache;
   const int64_t* slots = nullptr;  // [tokens]: block index * kBlockTokens + position in the block
 };
@@ -317,7 +327,7 @@ struct AttentionSequence {
 struct AttentionArgs {
   const AttentionSequence* sequences = nullptr;  // [sequence_count]
   int64_t sequence_count = 0;
-  const float* query = nullptr;  // [tokens, query_heads, head_dim]
+  const float* query = nullptr;  // [tokens, query_heads, head_dim], as rope_and_store left it
   int64_t query_heads = 0;
   const int32_t* key_value_head_of =
       nullptr;         // [query_heads]: local key/value head of each local query head, rising

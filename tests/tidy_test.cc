@@ -74,6 +74,8 @@ const std::map<std::string, std::string>& TestedElsewhere() {
       {"kernels/cpu/packed_layout.cc", "tests/kernels/packed_layout_test.cc"},
       {"kernels/cpu/thread_pool.cc", "tests/kernels/thread_pool_test.cc"},
       {"kernels/formats/decode.cc", "tests/kernels/decode_test.cc"},
+      {"kernels/formats/hadamard.cc", "tests/kernels/hadamard_test.cc"},
+      {"kernels/formats/int4_rows.cc", "tests/kernels/int4_rows_test.cc"},
       {"kernels/formats/iq_grids.cc", "tests/kernels/iq_grids_test.cc"},
       {"kernels/formats/key_value_codes.cc", "tests/kernels/key_value_codes_test.cc"},
       {"kernels/reference/quantize_row.cc", "tests/kernels/quantize_row_test.cc"},

@@ -5,6 +5,8 @@
 #include "kernels/cpu/packed_layout.h"
 #include "kernels/cpu/simd_neon.h"
 #include "kernels/formats/all_formats.h"
+#include "kernels/formats/hadamard.h"
+#include "kernels/formats/int4_rows.h"
 #include "kernels/formats/key_value_codes.h"
 #include "kernels/reference/exp_polynomial.h"
 

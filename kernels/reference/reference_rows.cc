@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/formats/hadamard.h"
+#include "kernels/formats/int4_rows.h"
 #include "kernels/formats/key_value_codes.h"
 #include "kernels/reference/math.h"
 #include "kernels/reference/quantize_row.h"
@@ -37,6 +39,8 @@ float ReadElement(const KeyValueCache& cache, const std::byte* source, int64_t i
     case KeyValueFormat::kInt8:
     case KeyValueFormat::kE4M3:
       return NumberOf(cache.format, reinterpret_cast<const uint8_t*>(source)[index]) * *scale;
+    case KeyValueFormat::kInt4:
+      break;  // not by elements
   }
   return 0;
 }
@@ -88,10 +92,16 @@ struct TileView {
   float Key(int64_t key, int64_t d) const {
     const std::byte* head = Head(key);
     const int64_t place = key % kBlockTokens;
+    if (cache.format == KeyValueFormat::kInt4) {
+      return Int4Key(cache, head, place, d);
+    }
     return ReadElement(cache, head, d * kBlockTokens + place, cache.Scales(head) + place);
   }
   float Value(int64_t key, int64_t d) const {
     const std::byte* head = Head(key);
+    if (cache.format == KeyValueFormat::kInt4) {
+      return Int4Value(cache, head, key % kBlockTokens, d);
+    }
     const int64_t place = kBlockTokens + key % kBlockTokens;
     return ReadElement(cache, head, place * cache.head_dim + d, cache.Scales(head) + place);
   }
@@ -165,6 +175,9 @@ void AttendRow(const AttentionArgs& args, const AttentionSequence& sequence, int
   }
   for (int64_t d = 0; d < head_dim; ++d) {
     args.output[offset + d] = state.values[d] / state.sum;
+  }
+  if (args.cache.format == KeyValueFormat::kInt4) {
+    ApplyHadamard(args.output + offset, head_dim);
   }
 }
 
@@ -310,7 +323,11 @@ void RopeAndStore(const Execution& /*execution*/, const RopeAndStoreArgs& args) 
     const float* cosines = args.cosines + token * (args.rotated_dim / 2);
     const float* sines = args.sines + token * (args.rotated_dim / 2);
     for (int64_t head = 0; head < args.query_heads; ++head) {
-      RotateHead(args, cosines, sines, args.query + (token * args.query_heads + head) * head_dim);
+      float* query = args.query + (token * args.query_heads + head) * head_dim;
+      RotateHead(args, cosines, sines, query);
+      if (cache.format == KeyValueFormat::kInt4) {
+        ApplyHadamard(query, head_dim);
+      }
     }
     const int64_t block = args.slots[token] / kBlockTokens;
     const int64_t place = args.slots[token] % kBlockTokens;
@@ -318,6 +335,10 @@ void RopeAndStore(const Execution& /*execution*/, const RopeAndStoreArgs& args) 
       const int64_t offset = (token * cache.key_value_heads + head) * head_dim;
       RotateHead(args, cosines, sines, args.key + offset);
       std::byte* target = cache.data + block * cache.BlockBytes() + head * cache.HeadBytes();
+      if (cache.format == KeyValueFormat::kInt4) {
+        StoreInt4(cache, args.key + offset, args.value + offset, place, target);
+        continue;
+      }
       if (cache.format != KeyValueFormat::kF16 && cache.format != KeyValueFormat::kF32) {
         StoreNarrow(cache, args.key + offset, args.value + offset, place, target);
         continue;

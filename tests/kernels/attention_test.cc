@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/formats/hadamard.h"
 #include "kernels/kernel_table.h"
 #include "tests/kernels/check_harness.h"
 
@@ -15,17 +16,17 @@ namespace {
 
 constexpr double kEpsilon = 0x1p-24;  // relative error of one float operation
 
-// One sequence in a cache of float32, blocks in reverse order.
+// One sequence in a cache, blocks in reverse order.
 class Sequence {
  public:
-  Sequence(int64_t keys, std::vector<int32_t> heads_of, int64_t key_value_heads, int64_t head_dim)
+  Sequence(int64_t keys, std::vector<int32_t> heads_of, int64_t key_value_heads, int64_t head_dim,
+           KeyValueFormat format = KeyValueFormat::kF32)
       : heads_of_(std::move(heads_of)),
         keys_(keys),
         query(static_cast<size_t>(keys) * heads_of_.size() * static_cast<size_t>(head_dim)),
         key(static_cast<size_t>(keys * key_value_heads * head_dim)),
         value(key.size()) {
-    cache_ = {
-        .format = KeyValueFormat::kF32, .key_value_heads = key_value_heads, .head_dim = head_dim};
+    cache_ = {.format = format, .key_value_heads = key_value_heads, .head_dim = head_dim};
     const int64_t blocks = (keys + kBlockTokens - 1) / kBlockTokens;
     data_.resize(static_cast<size_t>(blocks * cache_.BlockBytes()));
     cache_.data = data_.data();
@@ -49,6 +50,8 @@ class Sequence {
     }
     table.rope_and_store(execution, {.style = RopeStyle::kNone,
                                      .tokens = keys_,
+                                     .query = query.data(),
+                                     .query_heads = query_heads(),
                                      .key = key.data(),
                                      .value = value.data(),
                                      .cache = cache_,
@@ -258,6 +261,38 @@ TEST_P(AttentionTest, BitsDoNotDependOnTheChunksOfThePrompt) {
         pieces.insert(pieces.end(), piece.begin(), piece.end());
       }
       ASSERT_EQ(whole, pieces) << "chunks of " << chunk;
+    }
+  }
+}
+
+// Rows whose transform is made of codes times 1/8 less 15/16, both ends in every group, lose
+// nothing but roundings to 4 bits: the output is that of float32.
+TEST_P(AttentionTest, FourBitRowsOnTheirGridAttendAsFloats) {
+  constexpr int64_t kKeys = 150;
+  for (const int64_t head_dim : {32, 64, 80, 96}) {
+    Sequence plain(kKeys, {0, 0, 1}, 2, head_dim);
+    Sequence narrow(kKeys, {0, 0, 1}, 2, head_dim, KeyValueFormat::kInt4);
+    plain.FillRandom(5);
+    check::Random random(6);
+    for (std::vector<float>* rows : {&plain.key, &plain.value}) {
+      for (size_t i = 0; i < rows->size(); ++i) {
+        const int64_t end = i % 16 == 6 ? 0 : 15;  // one of eight: both ends, whatever the signs
+        const int64_t code = i % 2 == 0 ? end : random.Below(16);
+        (*rows)[i] = static_cast<float>(code) / 8 - 15.0F / 16;
+      }
+      for (size_t row = 0; row < rows->size(); row += static_cast<size_t>(head_dim)) {
+        ApplyHadamard(rows->data() + row, head_dim);
+      }
+    }
+    narrow.query = plain.query;
+    narrow.key = plain.key;
+    narrow.value = plain.value;
+    plain.Store(table(), execution());
+    narrow.Store(table(), execution());
+    const std::vector<float> wanted = plain.Attend(table(), execution(), 0, kKeys, 0);
+    const std::vector<float> output = narrow.Attend(table(), execution(), 0, kKeys, 0);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_NEAR(output[i], wanted[i], 2e-5F) << "head_dim " << head_dim << " output " << i;
     }
   }
 }

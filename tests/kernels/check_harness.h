@@ -20,9 +20,9 @@
 
 namespace trireme::kernels::check {
 
-inline constexpr KeyValueFormat kKeyValueFormats[] = {
-    KeyValueFormat::kF16, KeyValueFormat::kF32, KeyValueFormat::kBF16, KeyValueFormat::kInt8,
-    KeyValueFormat::kE4M3};
+inline constexpr KeyValueFormat kKeyValueFormats[] = {KeyValueFormat::kF16,  KeyValueFormat::kF32,
+                                                      KeyValueFormat::kBF16, KeyValueFormat::kInt8,
+                                                      KeyValueFormat::kE4M3, KeyValueFormat::kInt4};
 
 // A small generator (splitmix64): the same numbers everywhere for the same seed.
 class Random {

@@ -100,7 +100,8 @@ void CheckRopeAndStore(Checker& checker, const RopeCase& shape) {
   const int64_t key_count = shape.tokens * shape.key_value_heads * shape.head_dim;
   const int64_t angle_count = shape.tokens * shape.rotated_dim / 2;
   Guarded<float> query(query_count), expected_query(query_count), key(key_count),
-      expected_key(key_count), value(key_count), cosines(angle_count), sines(angle_count);
+      expected_key(key_count), value(key_count), expected_value(key_count), cosines(angle_count),
+      sines(angle_count);
   random.FillNormal(query.data(), query_count);
   random.FillNormal(key.data(), key_count);
   random.FillNormal(value.data(), key_count, 100.0F);  // some beyond half's range once squared
@@ -112,6 +113,7 @@ void CheckRopeAndStore(Checker& checker, const RopeCase& shape) {
   value[1] = 1e-7F;  // subnormal
   CopyTo(expected_query, query);
   CopyTo(expected_key, key);
+  CopyTo(expected_value, value);
   KeyValueCache cache{
       .format = shape.format, .key_value_heads = shape.key_value_heads, .head_dim = shape.head_dim};
   const int64_t blocks = shape.tokens / kBlockTokens + 3;
@@ -130,7 +132,7 @@ void CheckRopeAndStore(Checker& checker, const RopeCase& shape) {
                         .query = expected_query.data(),
                         .query_heads = shape.query_heads,
                         .key = expected_key.data(),
-                        .value = value.data(),
+                        .value = expected_value.data(),
                         .cache = cache,
                         .slots = slots.data()};
   args.cache.data = expected_data.data();
@@ -138,6 +140,7 @@ void CheckRopeAndStore(Checker& checker, const RopeCase& shape) {
   args.cache.data = data.data();
   args.query = query.data();
   args.key = key.data();
+  args.value = value.data();
   checker.table.rope_and_store(checker.execution.get(), args);
   const std::string what =
       Describe("rope_and_store",
@@ -145,8 +148,10 @@ void CheckRopeAndStore(Checker& checker, const RopeCase& shape) {
                 shape.query_heads, shape.key_value_heads, shape.head_dim, shape.rotated_dim});
   checker.ExpectSameBits(query.data(), expected_query.data(), query_count, what + " query");
   checker.ExpectSameBits(key.data(), expected_key.data(), key_count, what + " key");
+  checker.ExpectSameBits(value.data(), expected_value.data(), key_count, what + " value");
   checker.ExpectSameBytes(data.data(), expected_data.data(), data.bytes(), what + " cache");
-  checker.Expect(query.GuardsAreIntact() && key.GuardsAreIntact() && data.GuardsAreIntact(),
+  checker.Expect(query.GuardsAreIntact() && key.GuardsAreIntact() && value.GuardsAreIntact() &&
+                     data.GuardsAreIntact(),
                  what + " guards");
 }
 

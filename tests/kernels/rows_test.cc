@@ -187,7 +187,7 @@ Rotated RotateExample(const KernelTable& table, const Execution& execution, Rope
   Rotated result;
   const float cosines[] = {std::cos(3.0F), std::cos(0.03F)};
   const float sines[] = {std::sin(3.0F), std::sin(0.03F)};
-  const float value[] = {5, 6, 7, 8};
+  float value[] = {5, 6, 7, 8};
   KeyValueCache cache{.format = KeyValueFormat::kF32, .key_value_heads = 1, .head_dim = 4};
   std::vector<std::byte> data(static_cast<size_t>(cache.BlockBytes()));
   cache.data = data.data();
