@@ -77,10 +77,11 @@ std::vector<ClusterKey> SiteKeys() {
        [](KeyTarget& t, Values v) {
          return Put(ParseCount(v[0], {.minimum = 1}), &t.draft->file.model.context);
        }},
-      {"model.kv_cache", kScalar, "`f16`, `f32`, `bf16`, `int8` or `fp8`", "f16",
+      {"model.kv_cache", kScalar, "`f16`, `f32`, `bf16`, `int8`, `fp8` or `int4`", "f16",
        "number format of keys and values",
        [](KeyTarget& t, Values v) {
-         return PutWord(v[0], {"f16", "f32", "bf16", "int8", "fp8"}, &t.draft->file.model.kv_cache);
+         return PutWord(v[0], {"f16", "f32", "bf16", "int8", "fp8", "int4"},
+                        &t.draft->file.model.kv_cache);
        }},
       {"model.activations", kScalar, "`auto` or `float32`", "auto",
        "float32: decoded weights times float32 activations, the slow check",

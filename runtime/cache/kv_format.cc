@@ -17,11 +17,10 @@ struct NamedFormat {
   absl::string_view name;
 };
 
-constexpr NamedFormat kFormats[] = {{kernels::KeyValueFormat::kF16, "f16"},
-                                    {kernels::KeyValueFormat::kF32, "f32"},
-                                    {kernels::KeyValueFormat::kBF16, "bf16"},
-                                    {kernels::KeyValueFormat::kInt8, "int8"},
-                                    {kernels::KeyValueFormat::kE4M3, "fp8"}};
+constexpr NamedFormat kFormats[] = {
+    {kernels::KeyValueFormat::kF16, "f16"},   {kernels::KeyValueFormat::kF32, "f32"},
+    {kernels::KeyValueFormat::kBF16, "bf16"}, {kernels::KeyValueFormat::kInt8, "int8"},
+    {kernels::KeyValueFormat::kE4M3, "fp8"},  {kernels::KeyValueFormat::kInt4, "int4"}};
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 
 namespace trireme::cache {
 
-// "f16", "f32", "bf16", "int8", "fp8".
+// "f16", "f32", "bf16", "int8", "fp8", "int4".
 absl::string_view KvFormatName(kernels::KeyValueFormat format);
 
 // InvalidArgument with all names for any other.

@@ -137,15 +137,17 @@ class ExactnessTest(Comparison):
                                                       "--stages", str(stages), *flags))
 
     def test_narrow_formats_of_keys_and_values_keep_their_bits_too(self):
-        wide = self.logits(self.uneven, "--threads", "1")
-        for name in ("bf16", "int8", "fp8"):
-            flags = ["--kv-cache", name]
-            wanted = self.logits(self.uneven, "--threads", "1", *flags)
-            self.assertFalse(wanted == wide)
-            for layout in (["--tensor", "2"], ["--tensor", "4", "--stages", "3"],
-                           ["--step-tokens", "7"], ["--kernels", "reference"]):
-                with self.subTest(format=name, layout=layout):
-                    self.assertTrue(wanted == self.logits(self.uneven, *layout, *flags))
+        latent = Model(os.path.join(DATA, "families", "deepseek_v3", "model.gguf"), 320)
+        for model, names in ((self.uneven, ("bf16", "int8", "fp8", "int4")), (latent, ("int4",))):
+            wide = self.logits(model, "--threads", "1")
+            for name in names:
+                flags = ["--kv-cache", name]
+                wanted = self.logits(model, "--threads", "1", *flags)
+                self.assertFalse(wanted == wide)
+                for layout in (["--tensor", "2"], ["--tensor", "4", "--stages", "3"],
+                               ["--step-tokens", "7"], ["--kernels", "reference"]):
+                    with self.subTest(model=model.path, format=name, layout=layout):
+                        self.assertTrue(wanted == self.logits(model, *layout, *flags))
 
     def test_the_prompts_chunks_change_no_bits(self):
         for model in (self.uneven, self.superblock, self.models["llama"],

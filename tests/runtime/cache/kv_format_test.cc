@@ -9,7 +9,7 @@ namespace trireme::cache {
 namespace {
 
 TEST(KvFormatTest, NamesLeadThereAndBack) {
-  for (const char* name : {"f16", "f32", "bf16", "int8", "fp8"}) {
+  for (const char* name : {"f16", "f32", "bf16", "int8", "fp8", "int4"}) {
     const auto format = FindKvFormat(name);
     ASSERT_TRUE(format.ok()) << format.status();
     EXPECT_EQ(KvFormatName(*format), name);
@@ -19,7 +19,7 @@ TEST(KvFormatTest, NamesLeadThereAndBack) {
 
 TEST(KvFormatTest, AnUnknownNameIsAnsweredWithAllNames) {
   EXPECT_THAT(std::string(FindKvFormat("f8").status().message()),
-              ::testing::HasSubstr("\"f8\"; it must be one of f16, f32, bf16, int8, fp8"));
+              ::testing::HasSubstr("\"f8\"; it must be one of f16, f32, bf16, int8, fp8, int4"));
 }
 
 }  // namespace
