@@ -18,7 +18,6 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, "tests", "data")
 PROGRAM = os.environ.get("TRIREME_PROGRAM", "")
-MODEL_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 # Exit codes, as docs/errors.md lists them.
 OK, USAGE, MALFORMED, MISSING, INTERNAL, DOES_NOT_FIT = 0, 64, 65, 66, 70, 72
@@ -140,14 +139,23 @@ def generate(model, prompts, folder, *flags, **options):
     return [line["token_ids"] for line in outcome.json_lines()]
 
 
-def default_model():
-    """Path of SmolLM2, or skips the test with one line."""
-    path = os.environ.get("TRIREME_MODEL") or os.path.expanduser(
-        os.path.join("~/.cache/trireme", MODEL_NAME))
+def kept_model(variable, name):
+    """Path of a published model, or skips the test with one line."""
+    path = os.environ.get(variable) or os.path.expanduser(os.path.join("~/.cache/trireme", name))
     if not os.path.exists(path):
-        print("%s is not there (TRIREME_MODEL names another place); skipped" % path)
+        print("%s is not there (%s names another place); skipped" % (path, variable))
         raise unittest.SkipTest("no model file")
     return path
+
+
+def default_model():
+    """SmolLM2, which launcher/default_model.sh fetches."""
+    return kept_model("TRIREME_MODEL", "SmolLM2-135M-Instruct.Q4_1.gguf")
+
+
+def gemma3_model():
+    """Gemma 3 270M, which launcher/gemma3_model.sh fetches."""
+    return kept_model("TRIREME_GEMMA3_MODEL", "gemma-3-270m-q4_k_m.gguf")
 
 
 def main():
