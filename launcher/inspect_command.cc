@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -21,6 +23,8 @@
 #include "launcher/commands.h"
 #include "launcher/load_progress.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/engine/model_text.h"
+#include "runtime/engine/replica.h"
 #include "runtime/weights/describe.h"
 #include "runtime/weights/generation_defaults.h"
 #include "runtime/weights/ggml_type.h"
@@ -122,6 +126,28 @@ ExitCode VerifyFiles(const std::string& path) {
   return ExitCode::kOk;
 }
 
+// All ids that end a stream: those that the tokenizer has beyond the ones named by key come with
+// their spelling, and one that it does not end at is none. A tokenizer that cannot be read is left
+// to those who need it.
+void AddEndsOfVocabulary(const std::string& path, weights::GenerationDefaults* generation) {
+  const absl::StatusOr<engine::ModelText> text = engine::OpenModelText(path);
+  if (!text.ok() || text->tokenizer == nullptr) {
+    return;
+  }
+  std::vector<weights::EndId>& ends = generation->end_ids;
+  const auto goes_on = [&text](const weights::EndId& end) {
+    return !text->tokenizer->IsEndOfGeneration(static_cast<int32_t>(end.id));
+  };
+  ends.erase(std::remove_if(ends.begin(), ends.end(), goes_on), ends.end());
+  for (const int32_t id : text->tokenizer->end_of_generation_ids()) {
+    const auto is_same = [id](const weights::EndId& known) { return known.id == id; };
+    if (std::none_of(ends.begin(), ends.end(), is_same)) {
+      const std::string spelling = absl::Utf8SafeCHexEscape(text->tokenizer->TokenText(id));
+      ends.push_back({.id = id, .source = absl::StrCat("the vocabulary: ", spelling)});
+    }
+  }
+}
+
 // A Hugging Face directory, or a file of one.
 ExitCode InspectDirectory(const std::string& path, const std::string& tensor_name,
                           const std::string& values_path) {
@@ -136,10 +162,11 @@ ExitCode InspectDirectory(const std::string& path, const std::string& tensor_nam
                                     : tensor.status();
     return status.ok() ? ExitCode::kOk : Fail(ExitCodeOfFile(status), status);
   }
-  const auto generation = weights::ReadGenerationDefaults(**checkpoint);
+  auto generation = weights::ReadGenerationDefaults(**checkpoint);
   if (!generation.ok()) {
     return Fail(ExitCodeOfFile(generation.status()), generation.status());
   }
+  AddEndsOfVocabulary(engine::TextFolderOf(**checkpoint), &*generation);
   absl::PrintF("%s", absl::GetFlag(FLAGS_json)
                          ? weights::DescribeAsJson(**checkpoint, *generation)
                          : weights::DescribeAsText(**checkpoint, *generation));
@@ -152,8 +179,12 @@ std::optional<weights::GenerationDefaults> GenerationOf(const std::string& path)
   if (!checkpoint.ok()) {
     return std::nullopt;
   }
-  const auto generation = weights::ReadGenerationDefaults(**checkpoint);
-  return generation.ok() ? std::optional(*generation) : std::nullopt;
+  auto generation = weights::ReadGenerationDefaults(**checkpoint);
+  if (!generation.ok()) {
+    return std::nullopt;
+  }
+  AddEndsOfVocabulary(path, &*generation);
+  return *std::move(generation);
 }
 
 ExitCode RunInspect(const std::vector<std::string>& words) {

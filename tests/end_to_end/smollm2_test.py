@@ -114,6 +114,10 @@ class SmolLm2Test(PublishedModelTest):
                 ids = [i for i in line["token_ids"] if i not in END_TOKENS]
                 self.assertEqual(ids, prompt["reference"]["ids"][:end])
 
+    def test_inspect_names_the_ids_that_end_a_stream(self):
+        generation = must_run("inspect", self.model, "--json").json()["generation"]
+        self.assertEqual(sorted(end["id"] for end in generation["end_ids"]), list(END_TOKENS))
+
 
 if __name__ == "__main__":
     command_line.main()
