@@ -9,7 +9,8 @@ launcher/packages.sh g++-aarch64-linux-gnu qemu-user  # for the tests that build
 cmake --preset release
 cmake --build --preset release
 TRIREME_MODEL=$(launcher/default_model.sh)
-export TRIREME_MODEL
+TRIREME_GEMMA3_MODEL=$(launcher/gemma3_model.sh)
+export TRIREME_MODEL TRIREME_GEMMA3_MODEL
 passed=0
 # Processes that are killed, links that are cut: on a machine that others use too, such a test can
 # fail by its clock. It gets a second run and is named below; one that is named often has a bug to find.
