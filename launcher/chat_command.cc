@@ -8,6 +8,7 @@
 
 #include "absl/flags/declare.h"
 #include "absl/flags/flag.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -53,8 +54,8 @@ bool Answer(engine::Replica& replica, const schedule::Request& options,
 }
 
 ExitCode ChatWith(engine::Replica& replica, const schedule::Request& options) {
-  if (!replica.text().chat_template_status.ok()) {
-    return Fail(ExitCode::kBadCheckpoint, replica.text().chat_template_status);
+  if (const absl::Status& status = replica.text().chat_template_status; !status.ok()) {
+    return Fail(absl::IsNotFound(status) ? ExitCode::kUsage : ExitCode::kBadCheckpoint, status);
   }
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();
   if (const std::string system = absl::GetFlag(FLAGS_system); !system.empty()) {

@@ -7,7 +7,7 @@ layers (the prompt "window" is longer), two ropes, a vocabulary of 262144, no ch
 """
 
 import command_line
-from command_line import gemma3_model, must_run
+from command_line import USAGE, gemma3_model, must_run, run
 from reference_comparison import FLOAT32, FLOAT32_BF16_KV, FLOAT32_F16_KV, PublishedModelTest
 
 
@@ -55,6 +55,14 @@ class Gemma3Test(PublishedModelTest):
                          [(1, "tokenizer.ggml.eos_token_id"),
                           (106, "the vocabulary: <end_of_turn>")])
         self.assertEqual(generation["sampling"], {})  # the file advises none
+
+    def test_messages_are_refused_without_a_chat_template(self):
+        for arguments in (["chat"], ["generate", "--chat", "Hello"]):
+            with self.subTest(arguments=arguments):
+                outcome = run(*arguments, "--model", self.model, "--quiet")
+                self.assertEqual(outcome.code, USAGE)
+                line, = outcome.error_lines()
+                self.assertIn("the model has no chat template; give a prompt instead", line)
 
 
 if __name__ == "__main__":
