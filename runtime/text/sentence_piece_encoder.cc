@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "runtime/base/status_macros.h"
@@ -19,6 +20,25 @@ constexpr absl::string_view kSpaceMarkText = "\xe2\x96\x81";
 // A merged token is looked at once per way to cut it in two, so a huge one in a hostile file would
 // cost the square of its length. The longest in published files has 93 bytes.
 constexpr size_t kLongestTokenBytes = 512;
+
+// What is kept of a call's words: enough for the words of a language, about 2 MiB.
+constexpr size_t kKeptWords = 32768;
+constexpr size_t kKeptWordBytes = 64;
+
+// Of a text that is not empty.
+char32_t LastCodePoint(absl::string_view text) {
+  size_t begin = text.size() - 1;
+  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) {
+    --begin;
+  }
+  return FirstUtf8Unit(text.substr(begin)).code_point;
+}
+
+// The tokens of a word, where they stand in the ids of the call.
+struct KeptWord {
+  size_t first;
+  size_t count;
+};
 
 }  // namespace
 
@@ -109,8 +129,12 @@ void SentencePieceEncoder::AddPairsOf(int32_t id, int32_t rank) {
       continue;
     }
     const int32_t right = SymbolOfText(text.substr(cut));
-    if (right >= 0) {
-      found_pairs_.push_back({left, right, {rank, id}});
+    if (right < 0) {
+      continue;
+    }
+    found_pairs_.push_back({left, right, {rank, id}});
+    if (absl::StartsWith(text.substr(cut), kSpaceMarkText)) {
+      joined_to_space_.insert(LastCodePoint(text.substr(0, cut)));
     }
   }
 }
@@ -133,18 +157,55 @@ int32_t SentencePieceEncoder::SymbolOf(char32_t code_point) const {
   return entry == symbols_.end() ? -1 - static_cast<int32_t>(code_point) : entry->second;
 }
 
+// Behind the word of `text` that begins at `begin`.
+size_t SentencePieceEncoder::EndOfWord(absl::string_view text, size_t begin) const {
+  size_t space = text.find(' ', begin + 1);
+  while (space != absl::string_view::npos) {
+    const char32_t before = LastCodePoint(text.substr(0, space));
+    if (!joined_to_space_.contains(before == ' ' ? kSpaceMark : before)) {
+      return space;
+    }
+    space = text.find(' ', space + 1);
+  }
+  return text.size();
+}
+
 absl::Status SentencePieceEncoder::Encode(absl::string_view text, std::vector<int32_t>* ids) const {
+  SymbolMerger merger(pairs_.get());
   std::vector<int32_t> symbols;
-  symbols.reserve(text.size() + 1);
+  absl::flat_hash_map<absl::string_view, KeptWord> kept;
   if (adds_space_prefix_) {
     symbols.push_back(SymbolOf(kSpaceMark));
   }
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Unit unit = FirstUtf8Unit(text.substr(i));
-    symbols.push_back(SymbolOf(unit.code_point == ' ' ? kSpaceMark : unit.code_point));
-    i += unit.bytes;
+  size_t end = 0;
+  for (size_t begin = 0; begin < text.size() || !symbols.empty(); begin = end) {
+    end = EndOfWord(text, begin);
+    const absl::string_view word = text.substr(begin, end - begin);
+    const bool may_keep = symbols.empty() && word.size() <= kKeptWordBytes;
+    if (const auto entry = may_keep ? kept.find(word) : kept.end(); entry != kept.end()) {
+      for (size_t i = 0; i < entry->second.count; ++i) {
+        ids->push_back((*ids)[entry->second.first + i]);
+      }
+      continue;
+    }
+    for (size_t i = 0; i < word.size();) {
+      const Utf8Unit unit = FirstUtf8Unit(word.substr(i));
+      symbols.push_back(SymbolOf(unit.code_point == ' ' ? kSpaceMark : unit.code_point));
+      i += unit.bytes;
+    }
+    merger.Merge(&symbols);
+    const size_t first = ids->size();
+    RETURN_IF_ERROR(AppendTokens(symbols, ids));
+    symbols.clear();
+    if (may_keep && kept.size() < kKeptWords) {
+      kept.emplace(word, KeptWord{first, ids->size() - first});
+    }
   }
-  SymbolMerger(pairs_.get()).Merge(&symbols);
+  return absl::OkStatus();
+}
+
+absl::Status SentencePieceEncoder::AppendTokens(const std::vector<int32_t>& symbols,
+                                                std::vector<int32_t>* ids) const {
   for (const int32_t symbol : symbols) {
     if (symbol >= 0 && symbol < vocabulary_.size()) {
       ids->push_back(symbol);

@@ -1,16 +1,22 @@
 // SentencePiece BPE (tokenizer.ggml.model "llama"): spaces become U+2581, and within a whole piece
 // of text characters merge by the score of the token that they make; what is in no token becomes
 // its bytes.
+//
+// A text is cut into words before spaces that no merge reaches across, which in published
+// vocabularies are nearly all: none has a token such as "of the". Words merge one by one, with the
+// same result, and one that comes again is copied.
 #ifndef TRIREME_RUNTIME_TEXT_SENTENCE_PIECE_ENCODER_H_
 #define TRIREME_RUNTIME_TEXT_SENTENCE_PIECE_ENCODER_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -38,6 +44,8 @@ class SentencePieceEncoder : public TextEncoder {
   int32_t SymbolOf(char32_t code_point) const;
   int32_t SymbolOfText(absl::string_view text);
   void AddPairsOf(int32_t id, int32_t rank);
+  size_t EndOfWord(absl::string_view text, size_t begin) const;
+  absl::Status AppendTokens(const std::vector<int32_t>& symbols, std::vector<int32_t>* ids) const;
   absl::Status AppendCharacter(char32_t code_point, std::vector<int32_t>* ids) const;
 
   const Vocabulary& vocabulary_;
@@ -45,7 +53,8 @@ class SentencePieceEncoder : public TextEncoder {
   // Symbols: token ids; from vocabulary size on, characters that are in tokens but are none; a
   // negative number -1 - c for any other character c.
   absl::flat_hash_map<char32_t, int32_t> symbols_;
-  std::vector<char32_t> extra_characters_;  // of symbol size + i
+  std::vector<char32_t> extra_characters_;         // of symbol size + i
+  absl::flat_hash_set<char32_t> joined_to_space_;  // some merge joins them with a space after them
   struct PairOfToken {
     int32_t left;
     int32_t right;

@@ -1,5 +1,14 @@
 #include "runtime/text/sentence_piece_encoder.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -72,6 +81,79 @@ TEST(SentencePieceEncoder, PutsNoSpaceInFrontWhenTheVocabularySaysSo) {
   VocabularyData data = SmallVocabulary();
   data.add_space_prefix = false;
   EXPECT_THAT(Ids(Build(data), "a a"), ElementsAre(4, 9));
+}
+
+TEST(SentencePieceEncoder, MergesAcrossASpaceWhereATokenDoes) {
+  VocabularyData data = SmallVocabulary();
+  data.add_space_prefix = false;
+  EXPECT_THAT(Ids(Build(data), "ab ab"), ElementsAre(7, 3, 7));
+  data.tokens.push_back(std::string("ab") + kMark + "a");  // 13, of "ab" and "mark a"
+  data.token_types.push_back(1);
+  data.scores.push_back(-0.1F);
+  data.scores[7] = -3;  // so that "mark a" comes before the second "ab"
+  EXPECT_THAT(Ids(Build(data), "ab ab"), ElementsAre(13, 5));
+  EXPECT_THAT(Ids(Build(data), "ab ab ab"), ElementsAre(13, 5, 9, 5));
+}
+
+// The definition, without words: of all neighbours in the whole text that make a token the best one
+// merges, the leftmost of equals, until none is left. Every character must be a token.
+std::vector<int32_t> MergedPlainly(const Vocabulary& vocabulary, absl::string_view text) {
+  std::vector<std::string> symbols;
+  for (const char character : text) {
+    symbols.push_back(character == ' ' ? kMark : std::string(1, character));
+  }
+  for (;;) {
+    int32_t best = -1;
+    size_t place = 0;
+    for (size_t i = 0; i + 1 < symbols.size(); ++i) {
+      const int32_t id = vocabulary.FindOrdinary(symbols[i] + symbols[i + 1]);
+      const std::vector<float>& scores = vocabulary.data().scores;
+      if (id >= 0 && (best < 0 || scores[id] > scores[best])) {
+        best = id;
+        place = i;
+      }
+    }
+    if (best < 0) {
+      break;
+    }
+    symbols[place] = vocabulary.Text(best);
+    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  }
+  std::vector<int32_t> ids;
+  for (const std::string& symbol : symbols) {
+    ids.push_back(vocabulary.FindOrdinary(symbol));
+  }
+  return ids;
+}
+
+TEST(SentencePieceEncoder, GivesWhatMergingTheWholeTextGives) {
+  std::mt19937 random(1);
+  const std::string characters[] = {"a", "b", ".", kMark};
+  for (int round = 0; round < 200; ++round) {
+    VocabularyData data;
+    data.model = "llama";
+    data.add_space_prefix = false;
+    std::set<std::string> tokens(std::begin(characters), std::end(characters));
+    for (int i = 0; i < 12; ++i) {
+      std::string token;
+      for (int length = 2 + static_cast<int>(random() % 3); length > 0; --length) {
+        token += characters[random() % 4];
+      }
+      tokens.insert(token);
+    }
+    for (const std::string& token : tokens) {
+      data.tokens.push_back(token);
+      data.token_types.push_back(1);
+      data.scores.push_back(-static_cast<float>(random() % 6));
+    }
+    const Built built = Build(std::move(data));
+    ASSERT_TRUE(built.status.ok()) << built.status;
+    std::string text;
+    for (int i = 0; i < 60; ++i) {
+      text += "ab. "[random() % 4];
+    }
+    ASSERT_EQ(Ids(built, text), MergedPlainly(*built.vocabulary, text)) << text;
+  }
 }
 
 TEST(SentencePieceEncoder, MergesCharactersThatAreNoTokensThemselves) {
