@@ -113,7 +113,9 @@ ByteLevelEncoder::ByteLevelEncoder(const Vocabulary& vocabulary, PreTokenizerSte
   }
 }
 
-absl::Status ByteLevelEncoder::Encode(absl::string_view text, std::vector<int32_t>* ids) const {
+// Keeps no words: most are short, and merging one takes as long as looking it up.
+absl::Status ByteLevelEncoder::Encode(absl::string_view text, EncodedWords* /*words*/,
+                                      std::vector<int32_t>* ids) const {
   PieceList list = {.text = std::string(text), .pieces = {{0, static_cast<uint32_t>(text.size())}}};
   RETURN_IF_ERROR(steps_.Apply(&list));
   SymbolMerger merger(&pairs_);

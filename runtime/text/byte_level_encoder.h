@@ -31,7 +31,8 @@ class ByteLevelEncoder : public TextEncoder {
 
   // A byte that has no token is dropped, as the reference does: the only other choice would be the
   // unknown token, which in published vocabularies is <|endoftext|>.
-  absl::Status Encode(absl::string_view text, std::vector<int32_t>* ids) const override;
+  absl::Status Encode(absl::string_view text, EncodedWords* words,
+                      std::vector<int32_t>* ids) const override;
   std::string BytesOf(int32_t id) const override;
 
  private:

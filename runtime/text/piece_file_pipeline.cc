@@ -149,7 +149,8 @@ absl::Status PieceFilePipeline::EncodeNormalized(absl::string_view text,
   }
   const size_t before = ids->size();
   if (pairs_ != nullptr) {
-    RETURN_IF_ERROR(pairs_->Encode(text, ids));
+    EncodedWords words;  // of this stretch alone: ids are taken away below
+    RETURN_IF_ERROR(pairs_->Encode(text, &words, ids));
   } else {
     RETURN_IF_ERROR(EncodeUnigram(text, ids));
   }

@@ -21,10 +21,6 @@ constexpr absl::string_view kSpaceMarkText = "\xe2\x96\x81";
 // cost the square of its length. The longest in published files has 93 bytes.
 constexpr size_t kLongestTokenBytes = 512;
 
-// What is kept of a call's words: enough for the words of a language, about 2 MiB.
-constexpr size_t kKeptWords = 32768;
-constexpr size_t kKeptWordBytes = 64;
-
 // Of a text that is not empty.
 char32_t LastCodePoint(absl::string_view text) {
   size_t begin = text.size() - 1;
@@ -33,12 +29,6 @@ char32_t LastCodePoint(absl::string_view text) {
   }
   return FirstUtf8Unit(text.substr(begin)).code_point;
 }
-
-// The tokens of a word, where they stand in the ids of the call.
-struct KeptWord {
-  size_t first;
-  size_t count;
-};
 
 }  // namespace
 
@@ -170,10 +160,10 @@ size_t SentencePieceEncoder::EndOfWord(absl::string_view text, size_t begin) con
   return text.size();
 }
 
-absl::Status SentencePieceEncoder::Encode(absl::string_view text, std::vector<int32_t>* ids) const {
+absl::Status SentencePieceEncoder::Encode(absl::string_view text, EncodedWords* words,
+                                          std::vector<int32_t>* ids) const {
   SymbolMerger merger(pairs_.get());
   std::vector<int32_t> symbols;
-  absl::flat_hash_map<absl::string_view, KeptWord> kept;
   if (adds_space_prefix_) {
     symbols.push_back(SymbolOf(kSpaceMark));
   }
@@ -181,11 +171,8 @@ absl::Status SentencePieceEncoder::Encode(absl::string_view text, std::vector<in
   for (size_t begin = 0; begin < text.size() || !symbols.empty(); begin = end) {
     end = EndOfWord(text, begin);
     const absl::string_view word = text.substr(begin, end - begin);
-    const bool may_keep = symbols.empty() && word.size() <= kKeptWordBytes;
-    if (const auto entry = may_keep ? kept.find(word) : kept.end(); entry != kept.end()) {
-      for (size_t i = 0; i < entry->second.count; ++i) {
-        ids->push_back((*ids)[entry->second.first + i]);
-      }
+    const bool has_prefix = !symbols.empty();
+    if (!has_prefix && words->Append(word, ids)) {
       continue;
     }
     for (size_t i = 0; i < word.size();) {
@@ -197,8 +184,8 @@ absl::Status SentencePieceEncoder::Encode(absl::string_view text, std::vector<in
     const size_t first = ids->size();
     RETURN_IF_ERROR(AppendTokens(symbols, ids));
     symbols.clear();
-    if (may_keep && kept.size() < kKeptWords) {
-      kept.emplace(word, KeptWord{first, ids->size() - first});
+    if (!has_prefix) {
+      words->Keep(word, first, *ids);
     }
   }
   return absl::OkStatus();

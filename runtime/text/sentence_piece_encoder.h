@@ -34,7 +34,8 @@ class SentencePieceEncoder : public TextEncoder {
 
   // Puts a space before the text when the vocabulary asks for it. Errors (InvalidArgument): a
   // character that is in no token, when neither all of its byte tokens nor an unknown token exist.
-  absl::Status Encode(absl::string_view text, std::vector<int32_t>* ids) const override;
+  absl::Status Encode(absl::string_view text, EncodedWords* words,
+                      std::vector<int32_t>* ids) const override;
   std::string BytesOf(int32_t id) const override;
 
  private:

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "runtime/text/encoded_words.h"
 
 namespace trireme::text {
 
@@ -18,8 +19,9 @@ class TextEncoder {
   virtual ~TextEncoder() = default;
 
   // Appends the ids of `text` (valid UTF-8, not empty, below 1 GiB), which is the beginning of the
-  // whole text or follows a special token. Never appends a control token.
-  [[nodiscard]] virtual absl::Status Encode(absl::string_view text,
+  // whole text or follows a special token. Never appends a control token. `words` are those of the
+  // call, whose text lives as long.
+  [[nodiscard]] virtual absl::Status Encode(absl::string_view text, EncodedWords* words,
                                             std::vector<int32_t>* ids) const = 0;
 
   // The bytes that the token `id`, of a type other than control, unknown and user-defined, stands

@@ -95,11 +95,12 @@ absl::Status VocabularyPipeline::Encode(absl::string_view text,
       text, [this, sources](const SpecialTokenMatch& match) { return MayMatch(match, sources); });
   size_t begin = 0;
   bool takes_spaces = false;
-  const auto encode_until = [this, text, ids, &begin, &takes_spaces](size_t end) {
+  EncodedWords words;
+  const auto encode_until = [this, text, ids, &words, &begin, &takes_spaces](size_t end) {
     const absl::string_view piece = text.substr(begin, end - begin);
     const absl::string_view rest =
         takes_spaces ? StripWhiteSpace(piece, /*left=*/true, /*right=*/false) : piece;
-    return rest.empty() ? absl::OkStatus() : encoder_->Encode(rest, ids);
+    return rest.empty() ? absl::OkStatus() : encoder_->Encode(rest, &words, ids);
   };
   for (const SpecialTokenMatch& match : matches) {
     RETURN_IF_ERROR(encode_until(match.begin));

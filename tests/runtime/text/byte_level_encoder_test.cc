@@ -31,7 +31,8 @@ Built Build(VocabularyData data) {
 
 std::vector<int32_t> Ids(const Built& built, absl::string_view text) {
   std::vector<int32_t> ids;
-  EXPECT_TRUE(built.encoder->Encode(text, &ids).ok());
+  EncodedWords words;
+  EXPECT_TRUE(built.encoder->Encode(text, &words, &ids).ok());
   return ids;
 }
 

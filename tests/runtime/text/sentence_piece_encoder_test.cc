@@ -53,7 +53,8 @@ Built Build(VocabularyData data) {
 
 std::vector<int32_t> Ids(const Built& built, absl::string_view text) {
   std::vector<int32_t> ids;
-  EXPECT_TRUE(built.encoder->Encode(text, &ids).ok());
+  EncodedWords words;
+  EXPECT_TRUE(built.encoder->Encode(text, &words, &ids).ok());
   return ids;
 }
 
@@ -74,7 +75,9 @@ TEST(SentencePieceEncoder, UsesTheUnknownTokenWhereByteTokensAreMissing) {
   data.unknown_id = std::nullopt;
   std::vector<int32_t> ids;
   const Built built = Build(data);
-  EXPECT_THAT(std::string(built.encoder->Encode("\xc3\xa8", &ids).message()), HasSubstr("U+00E8"));
+  EncodedWords words;
+  EXPECT_THAT(std::string(built.encoder->Encode("\xc3\xa8", &words, &ids).message()),
+              HasSubstr("U+00E8"));
 }
 
 TEST(SentencePieceEncoder, PutsNoSpaceInFrontWhenTheVocabularySaysSo) {
@@ -93,6 +96,18 @@ TEST(SentencePieceEncoder, MergesAcrossASpaceWhereATokenDoes) {
   data.scores[7] = -3;  // so that "mark a" comes before the second "ab"
   EXPECT_THAT(Ids(Build(data), "ab ab"), ElementsAre(13, 5));
   EXPECT_THAT(Ids(Build(data), "ab ab ab"), ElementsAre(13, 5, 9, 5));
+}
+
+// The word " b" of the first text is kept, and another thing behind the space put before the
+// second.
+TEST(SentencePieceEncoder, SharesWordsBetweenTheStretchesOfACall) {
+  const Built built = Build(SmallVocabulary());
+  EncodedWords words;
+  std::vector<int32_t> ids;
+  ASSERT_TRUE(built.encoder->Encode("ab b b", &words, &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(3, 7, 3, 5, 3, 5));
+  ASSERT_TRUE(built.encoder->Encode(" b b", &words, &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(3, 7, 3, 5, 3, 5, 3, 3, 5, 3, 5));
 }
 
 // The definition, without words: of all neighbours in the whole text that make a token the best one
