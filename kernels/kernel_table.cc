@@ -23,7 +23,7 @@ Tables FindRunnableTables() {
   const auto append = [&result](const KernelTable* table) {
     result.tables[static_cast<size_t>(result.count++)] = table;
   };
-#if defined(__x86_64__)
+#ifdef TRIREME_X86_TABLES
   const cpu::CpuFeatures features = cpu::DetectCpuFeatures();
   if (features.has_amx) {
     const int refusal = cpu::RequestTilePermission();
