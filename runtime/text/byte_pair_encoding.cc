@@ -9,6 +9,9 @@ namespace {
 // shorter.
 constexpr size_t kShortSymbols = 32;
 
+// A pass over all symbols costs as much as keeping book of a tenth of them.
+constexpr size_t kPassSymbolsPerPair = 16;
+
 constexpr uint32_t kNoPosition = UINT32_MAX;
 constexpr int32_t kMergedAway = INT32_MIN;
 
@@ -70,7 +73,7 @@ void SymbolMerger::Merge(std::vector<int32_t>* symbols) {
   }
   if (symbols->size() <= kShortSymbols) {
     MergeShort(symbols);
-  } else {
+  } else if (!MergeInPasses(symbols)) {
     MergeLong(symbols);
   }
 }
@@ -101,6 +104,67 @@ void SymbolMerger::MergeShort(std::vector<int32_t>* symbols) {
       merges_[best] = pairs_->Find(list[best], list[best + 1]);
     }
   }
+}
+
+// As long as the lowest rank is that of many pairs: what comes of texts that repeat themselves.
+// True when nothing is left to merge; else `symbols` is what merging one by one comes to on its
+// way.
+bool SymbolMerger::MergeInPasses(std::vector<int32_t>* symbols) {
+  merges_.clear();
+  for (size_t i = 0; i + 1 < symbols->size(); ++i) {
+    merges_.push_back(pairs_->Find((*symbols)[i], (*symbols)[i + 1]));
+  }
+  while (true) {
+    int32_t lowest = kNoMerge;
+    size_t count = 0;
+    for (const text::Merge& merge : merges_) {
+      if (merge.rank < lowest) {
+        lowest = merge.rank;
+        count = 0;
+      }
+      count += merge.rank == lowest ? 1 : 0;
+    }
+    if (lowest == kNoMerge) {
+      return true;
+    }
+    if (count * kPassSymbolsPerPair < symbols->size() || !MergeAllOf(lowest, symbols)) {
+      return false;
+    }
+  }
+}
+
+// One pass, from the left. False when a new pair goes before those of `rank` that are left: the
+// pass ends there.
+bool SymbolMerger::MergeAllOf(int32_t rank, std::vector<int32_t>* symbols) {
+  std::vector<int32_t>& list = *symbols;
+  const size_t count = list.size();
+  bool is_in_order = true;
+  size_t to = 0;  // symbols before it are written, with the merges between them
+  size_t from = 0;
+  for (; from < count && is_in_order; ++to) {
+    if (from + 1 == count || merges_[from].rank != rank) {
+      list[to] = list[from];
+      if (from + 1 < count) {
+        merges_[to] = merges_[from];
+      }
+      ++from;
+      continue;
+    }
+    list[to] = merges_[from].result;
+    from += 2;
+    if (to > 0) {
+      merges_[to - 1] = pairs_->Find(list[to - 1], list[to]);
+      is_in_order = merges_[to - 1].rank > rank;
+    }
+    if (from < count) {
+      merges_[to] = pairs_->Find(list[to], list[from]);
+      is_in_order = is_in_order && merges_[to].rank > rank;
+    }
+  }
+  list.erase(list.begin() + static_cast<std::ptrdiff_t>(to),
+             list.begin() + static_cast<std::ptrdiff_t>(from));
+  merges_.resize(list.size() - 1);
+  return is_in_order;
 }
 
 size_t SymbolMerger::BucketOf(int32_t rank) {

@@ -103,13 +103,15 @@ class SymbolMerger {
   };
 
   void MergeShort(std::vector<int32_t>* symbols);
+  bool MergeInPasses(std::vector<int32_t>* symbols);
+  bool MergeAllOf(int32_t rank, std::vector<int32_t>* symbols);
   void MergeLong(std::vector<int32_t>* symbols);
   void FindPair(uint32_t position);
   void MergeAt(uint32_t position);
   size_t BucketOf(int32_t rank);  // its index, made when it is not there
 
   const PairTable* pairs_;
-  std::vector<text::Merge> merges_;  // MergeShort: of symbol i with symbol i + 1
+  std::vector<text::Merge> merges_;  // of symbol i with symbol i + 1; not MergeLong
   std::vector<Node> nodes_;
   std::vector<Bucket> buckets_;
   absl::flat_hash_map<int32_t, size_t> bucket_index_;  // by rank

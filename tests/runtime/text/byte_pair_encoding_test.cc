@@ -75,6 +75,34 @@ TEST(SymbolMerger, LeavesNegativeSymbolsAlone) {
   EXPECT_THAT(symbols, ElementsAre(0, -7, 1));
 }
 
+TEST(SymbolMerger, ALongRunHalvesAgainAndAgain) {
+  // 0 0 -> 1, 1 1 -> 2, ... -> 6: 64 letters a symbol; 201 letters are 3 x 64 and 8 and 1.
+  Pairs pairs;
+  for (int32_t i = 0; i < 6; ++i) {
+    pairs[{i, i}] = {i, i + 1};
+  }
+  const PairTable table = TableOf(pairs);
+  SymbolMerger merger(&table);
+  std::vector<int32_t> symbols(201, 0);
+  merger.Merge(&symbols);
+  EXPECT_THAT(symbols, ElementsAre(6, 6, 6, 3, 0));
+}
+
+TEST(SymbolMerger, ANewPairOfALowerRankGoesBeforeTheRestOfThePass) {
+  // "a b" becomes c by rank 5, and "c a" becomes d by rank 1: of "a b a b a b ..." each first
+  // merge takes the a of the next pair, which leaves its b.
+  const PairTable table = TableOf({{{0, 1}, {5, 2}}, {{2, 0}, {1, 3}}});
+  SymbolMerger merger(&table);
+  std::vector<int32_t> symbols;
+  std::vector<int32_t> expected;
+  for (int i = 0; i < 20; ++i) {
+    symbols.insert(symbols.end(), {0, 1, 0, 1});
+    expected.insert(expected.end(), {3, 1});
+  }
+  merger.Merge(&symbols);
+  EXPECT_EQ(symbols, expected);
+}
+
 TEST(PairTable, KeepsTheFirstOfRepeatedPairs) {
   PairTable table(2);
   table.Add(1, 2, {0, 3});
