@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/text/encoded_words.h"
 #include "runtime/text/json_fields.h"
 #include "runtime/text/pair_model.h"
 #include "runtime/text/unigram_model.h"
@@ -195,15 +196,29 @@ absl::Status JsonPipeline::Encode(absl::string_view text, absl::Span<const TextS
       raw_finder_->Find(text, [this, sources](const AddedToken& token, size_t begin, size_t end) {
         return Judge(token, LeastTrust(sources, begin, end));
       });
+  EncodedWords words;  // of pieces that depend on nothing around them
+  const auto encode = [&](size_t begin, size_t end) -> absl::Status {
+    const RawPiece piece = {text.substr(begin, end - begin), begin};
+    const bool is_free = begin > 0 && normalized_finder_->empty();
+    if (is_free && words.Append(piece.text, ids)) {
+      return absl::OkStatus();
+    }
+    const size_t first = ids->size();
+    RETURN_IF_ERROR(EncodeRaw(piece, sources, ids));
+    if (is_free) {
+      words.Keep(piece.text, first, *ids);
+    }
+    return absl::OkStatus();
+  };
   size_t done = 0;
   for (const SpecialTokenMatch& match : matches) {
     if (done < match.begin) {
-      RETURN_IF_ERROR(EncodeRaw({text.substr(done, match.begin - done), done}, sources, ids));
+      RETURN_IF_ERROR(encode(done, match.begin));
     }
     ids->push_back(match.id);
     done = match.end;
   }
-  return done < text.size() ? EncodeRaw({text.substr(done), done}, sources, ids) : absl::OkStatus();
+  return done < text.size() ? encode(done, text.size()) : absl::OkStatus();
 }
 
 // The sources of the piece in its normalized text. Where the parts that the sources wrote do not
