@@ -112,13 +112,14 @@ class Fleet:
                                      messages.FleetStatus, timeout=5)
         except shared.grpc.RpcError:
             return None
-        return {child.name: {"state": child.state, "epoch": child.epoch, "ranks": [
-            {"host": rank.host, "process": rank.process_id} for rank in child.ranks]}
+        return {child.name: {
+            "state": child.state, "epoch": child.epoch, "running": child.load.running_sequences,
+            "ranks": [{"host": rank.host, "process": rank.process_id} for rank in child.ranks]}
                 for child in fleet.children}
 
     def child(self, name):
         fleet = self.status()
-        return fleet[name] if fleet else {"state": "", "epoch": 0, "ranks": []}
+        return fleet[name] if fleet else {"state": "", "epoch": 0, "running": 0, "ranks": []}
 
     def command(self, *words):
         return subprocess.run([shared.PROGRAM] + list(words), stdout=subprocess.PIPE,
