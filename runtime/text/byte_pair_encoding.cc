@@ -127,21 +127,22 @@ bool SymbolMerger::MergeInPasses(std::vector<int32_t>* symbols) {
     if (lowest == kNoMerge) {
       return true;
     }
-    if (count * kPassSymbolsPerPair < symbols->size() || !MergeAllOf(lowest, symbols)) {
+    if (count * kPassSymbolsPerPair < symbols->size()) {
       return false;
     }
+    MergeAllOf(lowest, symbols);
   }
 }
 
-// One pass, from the left. False when a new pair goes before those of `rank` that are left: the
-// pass ends there.
-bool SymbolMerger::MergeAllOf(int32_t rank, std::vector<int32_t>* symbols) {
+// One pass, from the left, over symbols whose lowest rank is `rank`. Before it goes on it merges
+// the pairs that a merge has made when theirs is no higher: they are the lowest then, or the
+// leftmost of equals, as all pairs to their left are higher and those to their right are not lower
+// than `rank`.
+void SymbolMerger::MergeAllOf(int32_t rank, std::vector<int32_t>* symbols) {
   std::vector<int32_t>& list = *symbols;
   const size_t count = list.size();
-  bool is_in_order = true;
   size_t to = 0;  // symbols before it are written, with the merges between them
-  size_t from = 0;
-  for (; from < count && is_in_order; ++to) {
+  for (size_t from = 0; from < count; ++to) {
     if (from + 1 == count || merges_[from].rank != rank) {
       list[to] = list[from];
       if (from + 1 < count) {
@@ -152,19 +153,27 @@ bool SymbolMerger::MergeAllOf(int32_t rank, std::vector<int32_t>* symbols) {
     }
     list[to] = merges_[from].result;
     from += 2;
-    if (to > 0) {
-      merges_[to - 1] = pairs_->Find(list[to - 1], list[to]);
-      is_in_order = merges_[to - 1].rank > rank;
-    }
-    if (from < count) {
-      merges_[to] = pairs_->Find(list[to], list[from]);
-      is_in_order = is_in_order && merges_[to].rank > rank;
+    while (true) {
+      const text::Merge left = to > 0 ? pairs_->Find(list[to - 1], list[to]) : text::Merge();
+      const text::Merge right = from < count ? pairs_->Find(list[to], list[from]) : text::Merge();
+      if (left.rank <= rank && left.rank <= right.rank) {
+        list[--to] = left.result;
+      } else if (right.rank <= rank) {
+        list[to] = right.result;
+        ++from;
+      } else {
+        if (to > 0) {
+          merges_[to - 1] = left;
+        }
+        if (from < count) {
+          merges_[to] = right;
+        }
+        break;
+      }
     }
   }
-  list.erase(list.begin() + static_cast<std::ptrdiff_t>(to),
-             list.begin() + static_cast<std::ptrdiff_t>(from));
-  merges_.resize(list.size() - 1);
-  return is_in_order;
+  list.resize(to);
+  merges_.resize(to - 1);
 }
 
 size_t SymbolMerger::BucketOf(int32_t rank) {

@@ -104,7 +104,7 @@ class SymbolMerger {
 
   void MergeShort(std::vector<int32_t>* symbols);
   bool MergeInPasses(std::vector<int32_t>* symbols);
-  bool MergeAllOf(int32_t rank, std::vector<int32_t>* symbols);
+  void MergeAllOf(int32_t rank, std::vector<int32_t>* symbols);
   void MergeLong(std::vector<int32_t>* symbols);
   void FindPair(uint32_t position);
   void MergeAt(uint32_t position);
