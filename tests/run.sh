@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds everything and passes the tests: tests/run.sh [ctest arguments], as in tests/run.sh -L fast.
-# Without arguments, or with TRIREME_FUZZ=1, libFuzzer also looks for inputs that crash the readers of a checkpoint's files; TRIREME_FUZZ=0 leaves it out.
+# Without arguments, or with TRIREME_FUZZ=1, libFuzzer also looks for inputs that crash the readers of a checkpoint's files;
+# TRIREME_FUZZ=0 leaves it out.
 # With TRIREME_SANITIZERS=1 the unit and thread-rank tests also run under the address, undefined-behaviour and thread sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")/.."

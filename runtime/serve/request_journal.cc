@@ -20,8 +20,11 @@ bool IsAttemptOf(absl::string_view record_id, absl::string_view id) {
 
 // Of each token after the first, over the stream; unset when there was only one.
 std::optional<absl::Duration> TokenTime(const RequestRecord& record) {
+  if (!record.first_token.has_value()) {
+    return std::nullopt;
+  }
   const int64_t tokens_after = record.usage.generated_tokens / record.choices - 1;
-  if (!record.first_token.has_value() || tokens_after <= 0) {
+  if (tokens_after <= 0) {
     return std::nullopt;
   }
   return (record.total - *record.first_token) / tokens_after;

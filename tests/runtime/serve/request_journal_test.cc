@@ -51,6 +51,7 @@ TEST(RequestJournalTest, LatenciesAreOfStreamsWithATokenOnly) {
   journal.Add(RecordOf("a"));
   RequestRecord silent = RecordOf("b");
   silent.first_token.reset();
+  silent.choices = 0;  // it ended before anybody counted them
   journal.Add(silent);
   EXPECT_EQ(journal.latency().streams, 1);
   EXPECT_EQ(journal.latency().first_token_p50, absl::Milliseconds(30));
