@@ -179,24 +179,39 @@ void ForEachPiece(const SliceShape& shape, const Body& body) {
   }
 }
 
+// Packs the rows of one panel. Each row writes four bytes into every vector of the panel, so all
+// rows take their turn at kStripGroups groups, which stay in L1 meanwhile, and a block is copied
+// once for all of its groups.
+constexpr int64_t kStripGroups = 8;
+
 template <typename Block>
-void PackGroupedRow(const SliceShape& shape, const std::byte* source, std::byte* panel, int lane) {
+void PackGroupedPanel(const PackArgs& args, const std::byte* source, int rows, std::byte* panel) {
   constexpr PieceBytes kBytes = PieceBytesOf(Block::kTraits);
-  constexpr int kBlockGroups = InfoOf(Block::kFormat).storage_values / kGroupValues;
-  ForEachPiece<Block>(shape, [&](int64_t first_group, int64_t groups, int64_t offset) {
+  constexpr int64_t kBlockGroups = InfoOf(Block::kFormat).storage_values / kGroupValues;
+  static_assert(kStripGroups % kBlockGroups == 0);
+  const int64_t first_stored = args.shape.first_column / kGroupValues;
+  ForEachPiece<Block>(args.shape, [&](int64_t first_group, int64_t groups, int64_t offset) {
     std::byte* piece = panel + offset;
-    for (int64_t g = 0; g < groups; ++g) {
-      const int64_t stored_group = shape.first_column / kGroupValues + first_group + g;
-      Block block;
-      std::memcpy(&block,
-                  source + stored_group / kBlockGroups * static_cast<int64_t>(sizeof(Block)),
-                  sizeof(Block));
-      const WeightGroup group = block.Group(static_cast<int>(stored_group % kBlockGroups));
-      uint32_t words[kGroupWords];
-      static_assert(sizeof(words) == sizeof(group.codes));
-      std::memcpy(words, group.codes, sizeof(words));
-      WriteCodes<Block::kTraits>(words, piece + CodesOffset(kBytes, g), lane);
-      WriteScales<Block::kTraits>(group, piece + ScalesOffset(kBytes, g), piece, lane);
+    const int64_t stored = first_stored + first_group;  // of the piece's group 0
+    for (int64_t strip = 0, end = 0; strip < groups; strip = end) {
+      end = std::min(groups, strip + kStripGroups - (stored + strip) % kStripGroups);
+      for (int lane = 0; lane < rows; ++lane) {
+        const std::byte* row = source + lane * args.source_row_bytes;
+        Block block;
+        for (int64_t g = strip; g < end; ++g) {
+          const int64_t number = stored + g;
+          if (g == strip || number % kBlockGroups == 0) {
+            std::memcpy(&block, row + number / kBlockGroups * static_cast<int64_t>(sizeof(Block)),
+                        sizeof(Block));
+          }
+          const WeightGroup group = block.Group(static_cast<int>(number % kBlockGroups));
+          uint32_t words[kGroupWords];
+          static_assert(sizeof(words) == sizeof(group.codes));
+          std::memcpy(words, group.codes, sizeof(words));
+          WriteCodes<Block::kTraits>(words, piece + CodesOffset(kBytes, g), lane);
+          WriteScales<Block::kTraits>(group, piece + ScalesOffset(kBytes, g), piece, lane);
+        }
+      }
     }
   });
 }
@@ -256,17 +271,17 @@ void Pack(const PackArgs& args) {
   VisitFormat(args.shape.format, [&](auto block) {
     using Block = decltype(block);
     const int64_t panel_bytes = PanelBytes<Block>(args.shape);
-    for (int64_t row = 0; row < args.shape.rows; ++row) {
-      const int lane = static_cast<int>(row % kPanelRows);
-      std::byte* panel = args.packed + row / kPanelRows * panel_bytes;
-      if (lane == 0) {
-        std::memset(panel, 0, static_cast<size_t>(panel_bytes));
-      }
-      const std::byte* source = args.source + row * args.source_row_bytes;
+    for (int64_t first_row = 0; first_row < args.shape.rows; first_row += kPanelRows) {
+      const int rows = static_cast<int>(std::min<int64_t>(kPanelRows, args.shape.rows - first_row));
+      std::byte* panel = args.packed + first_row / kPanelRows * panel_bytes;
+      const std::byte* source = args.source + first_row * args.source_row_bytes;
+      std::memset(panel, 0, static_cast<size_t>(panel_bytes));
       if constexpr (HasGroups(InfoOf(Block::kFormat))) {
-        PackGroupedRow<Block>(args.shape, source, panel, lane);
+        PackGroupedPanel<Block>(args, source, rows, panel);
       } else {
-        PackFloatRow<Block>(args.shape, source, panel, lane);
+        for (int lane = 0; lane < rows; ++lane) {
+          PackFloatRow<Block>(args.shape, source + lane * args.source_row_bytes, panel, lane);
+        }
       }
     }
   });
