@@ -4,7 +4,8 @@
     python3 -m venv peer && CMAKE_ARGS="-DGGML_NATIVE=on -DGGML_AMX_TILE=off" \\
         peer/bin/pip install --no-binary llama-cpp-python llama-cpp-python
     TRIREME_PROGRAM=build/release/trireme tests/benchmarks/compare_llama_cpp.py \\
-        --peer-python peer/bin/python --threads 1,2 --pairs 15 [--json OUT] [--plot OUT.svg] MODEL.gguf...
+        --peer-python peer/bin/python --threads 1,2 --pairs 15 [--depth 4096] [--streams 16] \\
+        [--peer-flash-attention] [--json OUT] [--plot OUT.svg] MODEL.gguf...
 
 A pair is one sample of each, in the order AB, then BA, then AB, so that slow drifts of a shared machine
 fall on both. The ratio is the median over pairs of Trireme's speed by the peer's of the same pair; its
@@ -27,32 +28,73 @@ PROGRAM = os.environ.get("TRIREME_PROGRAM", "build/release/trireme")
 CONFIDENCE = 0.9
 
 
-def serve_peer(model, threads, context):
-    """The peer's side, under its own Python: a line "PROMPT GENERATE" in, the two speeds out."""
+class PeerContext:
+    """A context of llama.cpp for `streams` sequences, driven by batches of its C interface."""
+
+    def __init__(self, model, threads, positions, streams, flash):
+        import llama_cpp
+        self.api = llama_cpp
+        llama_cpp.llama_backend_init()
+        self.model = llama_cpp.llama_model_load_from_file(model.encode(),
+                                                          llama_cpp.llama_model_default_params())
+        parameters = llama_cpp.llama_context_default_params()
+        parameters.n_ctx = positions * streams
+        parameters.n_batch = parameters.n_ubatch = 512
+        parameters.n_seq_max = streams
+        parameters.n_threads = parameters.n_threads_batch = threads
+        parameters.flash_attn_type = 1 if flash else 0
+        self.context = llama_cpp.llama_init_from_model(self.model, parameters)
+        self.batch = llama_cpp.llama_batch_init(512, 0, 1)
+        self.vocabulary = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
+
+    def clear(self):
+        self.api.llama_memory_clear(self.api.llama_get_memory(self.context), True)
+
+    def decode(self, rows):
+        """One batch of (token, position, stream, wants logits)."""
+        for index, (token, position, stream, logits) in enumerate(rows):
+            self.batch.token[index] = token % self.vocabulary
+            self.batch.pos[index] = position
+            self.batch.n_seq_id[index] = 1
+            self.batch.seq_id[index][0] = stream
+            self.batch.logits[index] = logits
+        self.batch.n_tokens = len(rows)
+        if self.api.llama_decode(self.context, self.batch) != 0:
+            raise RuntimeError("llama_decode failed")
+        self.api.llama_synchronize(self.context)
+
+    def prompt(self, begin, end, streams, run):
+        rows = [(i * 7919 + run * 104729 + stream * 1299709 + 13, i, stream, i == end - 1)
+                for stream in range(streams) for i in range(begin, end)]
+        for first in range(0, len(rows), 512):
+            self.decode(rows[first:first + 512])
+
+
+def serve_peer(model, threads, shape, flash):
+    """The peer's side, under its own Python: a line in, the two speeds of a sample out."""
     import llama_cpp
-    llama = llama_cpp.Llama(model_path=model, n_ctx=context, n_batch=512, n_ubatch=512,
-                            n_threads=threads, n_threads_batch=threads, verbose=False)
+    depth, prompt_tokens, generate_tokens, streams = shape
+    peer = PeerContext(model, threads, sum(shape[:3]) + 8, streams, flash)
     print(json.dumps({"version": llama_cpp.__version__}), flush=True)
-    vocabulary, run = llama.n_vocab(), 0
-    for line in sys.stdin:
-        prompt_tokens, generate_tokens = map(int, line.split())
-        run += 1
-        prompt = [(i * 7919 + run * 104729 + 13) % vocabulary for i in range(prompt_tokens)]
-        llama.reset()
+    for run, _ in enumerate(sys.stdin):
+        peer.clear()
+        peer.prompt(0, depth, streams, run)
         began = time.perf_counter()
-        llama.eval(prompt)
+        peer.prompt(depth, depth + prompt_tokens, streams, run)
         prefilled = time.perf_counter()
         for step in range(generate_tokens):
-            llama.eval([(step * 104729 + run) % vocabulary])
+            peer.decode([(step * 104729 + run + stream, depth + prompt_tokens + step, stream, True)
+                         for stream in range(streams)])
         ended = time.perf_counter()
-        print(json.dumps({"prefill": prompt_tokens / (prefilled - began),
-                          "decode": generate_tokens / (ended - prefilled)}), flush=True)
+        print(json.dumps({"prefill": streams * prompt_tokens / (prefilled - began),
+                          "decode": streams * generate_tokens / (ended - prefilled)}), flush=True)
 
 
 class Peer:
-    def __init__(self, python, model, threads, context):
+    def __init__(self, python, model, threads, shape, flash):
         self.process = subprocess.Popen(
-            [python, os.path.abspath(__file__), "--serve-peer", str(threads), str(context), model],
+            [python, os.path.abspath(__file__), "--serve-peer", model, str(threads),
+             json.dumps(shape), "1" if flash else "0"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.version = self._answer()["version"]
 
@@ -63,8 +105,8 @@ class Peer:
                              self.process.args[0])
         return json.loads(line)
 
-    def sample(self, prompt_tokens, generate_tokens):
-        self.process.stdin.write("%d %d\n" % (prompt_tokens, generate_tokens))
+    def sample(self):
+        self.process.stdin.write("\n")
         self.process.stdin.flush()
         return self._answer()
 
@@ -73,11 +115,12 @@ class Peer:
         self.process.wait()
 
 
-def sample_trireme(model, threads, prompt_tokens, generate_tokens):
+def sample_trireme(model, threads, shape):
+    depth, prompt_tokens, generate_tokens, streams = map(str, (*shape[:2], shape[2] + 1, shape[3]))
     done = subprocess.run(
-        [PROGRAM, "bench", "--model", model, "--threads", str(threads), "--prompt-tokens",
-         str(prompt_tokens), "--generate-tokens", str(generate_tokens + 1), "--repeat", "1",
-         "--json", "--quiet"], stdout=subprocess.PIPE, check=True)
+        [PROGRAM, "bench", "--model", model, "--threads", str(threads), "--depth", depth,
+         "--prompt-tokens", prompt_tokens, "--generate-tokens", generate_tokens, "--streams",
+         streams, "--repeat", "1", "--json", "--quiet"], stdout=subprocess.PIPE, check=True)
     bench = json.loads(done.stdout)
     return {"prefill": bench["prefill_tokens_per_second"]["median"],
             "decode": bench["decode_tokens_per_second"]["median"],
@@ -100,14 +143,15 @@ def interval(values):
 
 
 def compare(model, threads, arguments):
-    peer = Peer(arguments.peer_python, model, threads,
-                arguments.prompt_tokens + arguments.generate_tokens + 8)
-    tokens = (arguments.prompt_tokens, arguments.generate_tokens)
-    peer.sample(*tokens)  # warm up; Trireme's bench does so itself
+    shape = (arguments.depth, arguments.prompt_tokens, arguments.generate_tokens,
+             arguments.streams)
+    peer = Peer(arguments.peer_python, model, threads, shape, arguments.peer_flash_attention)
+    if arguments.depth == 0:
+        peer.sample()  # warm up; Trireme's bench does so itself
     pairs = []
     for index in range(arguments.pairs):
-        halves = [lambda: ("trireme", sample_trireme(model, threads, *tokens)),
-                  lambda: ("peer", peer.sample(*tokens))]
+        halves = [lambda: ("trireme", sample_trireme(model, threads, shape)),
+                  lambda: ("peer", peer.sample())]
         pairs.append(dict(half() for half in (halves if index % 2 == 0 else halves[::-1])))
     peer.close()
     rows = []
@@ -154,6 +198,9 @@ def main():
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--prompt-tokens", type=int, default=512)
     parser.add_argument("--generate-tokens", type=int, default=64)
+    parser.add_argument("--depth", type=int, default=0)
+    parser.add_argument("--streams", type=int, default=1)
+    parser.add_argument("--peer-flash-attention", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--plot")
     arguments = parser.parse_args()
@@ -178,7 +225,7 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 5 and sys.argv[1] == "--serve-peer":
-        serve_peer(sys.argv[4], int(sys.argv[2]), int(sys.argv[3]))
+    if len(sys.argv) == 6 and sys.argv[1] == "--serve-peer":
+        serve_peer(sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4]), sys.argv[5] == "1")
     else:
         main()

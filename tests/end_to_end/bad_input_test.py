@@ -349,6 +349,14 @@ class BadInputTest(unittest.TestCase):
         self.assert_one_line(outcome, (USAGE,))
         for number in ("120", "9", "128"):
             self.assertRegex(outcome.errors, r"\b%s\b" % number)
+        outcome = run("bench", "--model", GOOD_MODEL, "--prompt-tokens", "16", "--depth", "110",
+                      "--generate-tokens", "4")
+        self.assert_one_line(outcome, (USAGE,))
+        self.assertIn("--depth 110", outcome.errors)
+        outcome = run("bench", "--model", GOOD_MODEL, "--prompt-tokens", "16", "--streams", "65",
+                      "--generate-tokens", "4")
+        self.assert_one_line(outcome, (USAGE,))
+        self.assertIn("--sequences allows 64", outcome.errors)
 
     def test_what_is_wrong_with_a_job_is_said_once(self):
         if not shutil.which("mpirun") or "MPI: ON" not in must_run("--version").output:

@@ -27,6 +27,11 @@ class SynthesizeTest(unittest.TestCase):
                              "--generate-tokens", "4", "--repeat", "1", "--threads", "1",
                              "--json", "--quiet").json()
             self.assertGreater(bench["decode_tokens_per_second"]["median"], 0)
+            many = must_run("bench", "--model", self.path, "--prompt-tokens", "16",
+                            "--generate-tokens", "4", "--depth", "32", "--streams", "3",
+                            "--repeat", "1", "--threads", "1", "--json", "--quiet").json()
+            self.assertEqual((many["depth"], many["streams"]), (32, 3))
+            self.assertGreater(many["decode_tokens_per_second"]["median"], 0)
 
     def test_what_cannot_be_is_refused(self):
         for arguments, word in ((["--like", "gpt-9"], "llama-8b"),
