@@ -21,8 +21,6 @@ constexpr int64_t kSlotFloats = kSlotBytes / static_cast<int64_t>(sizeof(float))
 // Up to here the second exchange of the two-shot costs more than what it saves
 // (docs/benchmarks/comm.md).
 constexpr int64_t kOneShotFloatsMax = 512;
-// Of a part: stays in L1 between its sum and the copies of it.
-constexpr int64_t kPieceFloats = 1024;
 // A long message is handed over in pieces, so that both sides copy at the same time.
 constexpr int64_t kRingPieceBytes = kRingBytes / 4;
 
@@ -50,19 +48,6 @@ int64_t PartBegin(int64_t count, int parts, int index) {
   constexpr int64_t kLine = 16;
   const int64_t lines = (count + kLine - 1) / kLine;
   return std::min(count, lines * index / parts * kLine);
-}
-
-// Puts the sum of `count` values of every rank, from `at` on, in the place of each of them.
-void SumInPlace(absl::Span<float* const> ranks, int64_t at, int64_t count) {
-  std::array<const float*, kReduceRanksMax> pieces;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    pieces[i] = ranks[i] + at;
-  }
-  float* const sum = ranks[0] + at;
-  AddInTreeOrder({pieces.data(), ranks.size()}, count, sum);
-  for (size_t i = 1; i < ranks.size(); ++i) {
-    std::memcpy(ranks[i] + at, sum, static_cast<size_t>(count) * sizeof(float));
-  }
 }
 
 }  // namespace
@@ -170,12 +155,10 @@ absl::Status RegionCommunicator::ReduceChunkInParts(absl::Span<float> values, ui
   RETURN_IF_ERROR(AwaitRoundOfAll(note));
   std::array<float*, kReduceRanksMax> parts;
   for (int peer = 0; peer < size(); ++peer) {
-    parts[static_cast<size_t>(peer)] = reinterpret_cast<float*>(region_.slot(peer, round_));
+    parts[static_cast<size_t>(peer)] = reinterpret_cast<float*>(region_.slot(peer, round_)) + begin;
   }
-  parts[static_cast<size_t>(rank_)] = values.data();
-  for (int64_t at = begin; at < end; at += kPieceFloats) {
-    SumInPlace({parts.data(), static_cast<size_t>(size())}, at, std::min(kPieceFloats, end - at));
-  }
+  parts[static_cast<size_t>(rank_)] = values.data() + begin;
+  ReplaceByTreeSum({parts.data(), static_cast<size_t>(size())}, end - begin);
   RETURN_IF_ERROR(BeginRound());
   PublishRound(note);
   RETURN_IF_ERROR(AwaitRoundOfAll(note));

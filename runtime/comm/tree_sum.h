@@ -12,6 +12,10 @@ namespace trireme::comm {
 // `sum` may be one of the parts. Any thread.
 void AddInTreeOrder(absl::Span<const float* const> parts, int64_t count, float* sum);
 
+// Puts that sum in the place of each part. Made for parts that lie in the caches of other cores:
+// their lines are asked for ahead, to be written. Any thread.
+void ReplaceByTreeSum(absl::Span<float* const> parts, int64_t count);
+
 }  // namespace trireme::comm
 
 #endif  // TRIREME_RUNTIME_COMM_TREE_SUM_H_

@@ -34,6 +34,37 @@ TEST(TreeSumTest, AddsEightPartsInPlace) {
   EXPECT_EQ(parts[3], std::vector<float>(9, 255.0F));
 }
 
+TEST(TreeSumTest, ReplacesEveryPartByTheSum) {
+  // 37 is two lines and five more. As above, the order shows: 0 and not 1 where all are like this.
+  for (const int ranks : {1, 2, 4, 8}) {
+    constexpr int64_t kCount = 37;
+    std::vector<std::vector<float>> parts;
+    std::vector<float*> pointers;
+    std::vector<const float*> copies;
+    for (int part = 0; part < ranks; ++part) {
+      parts.emplace_back(kCount + 1, part % 2 == 1 ? 1.0F : part % 4 == 0 ? 1e8F : -1e8F);
+      for (int64_t i = 0; i < kCount; i += 3) {
+        parts.back()[static_cast<size_t>(i)] = static_cast<float>((part + 1) * (i + 1));
+      }
+    }
+    const std::vector<std::vector<float>> before = parts;
+    for (int part = 0; part < ranks; ++part) {
+      pointers.push_back(parts[static_cast<size_t>(part)].data());
+      copies.push_back(before[static_cast<size_t>(part)].data());
+    }
+    std::vector<float> sum(kCount);
+    AddInTreeOrder(copies, kCount, sum.data());
+    EXPECT_EQ(sum[36], static_cast<float>(ranks * (ranks + 1) / 2 * 37));
+    ReplaceByTreeSum(pointers, kCount);
+    for (int part = 0; part < ranks; ++part) {
+      const std::vector<float>& replaced = parts[static_cast<size_t>(part)];
+      EXPECT_EQ(std::memcmp(replaced.data(), sum.data(), kCount * sizeof(float)), 0) << ranks;
+      EXPECT_EQ(replaced.back(), before[static_cast<size_t>(part)].back())
+          << "written past the end";
+    }
+  }
+}
+
 TEST(TreeSumTest, NegativeZeroChangesNoSum) {
   const float values[] = {-0.0F, 0.0F, 1.5F, -1e-45F};
   const float nothing[] = {-0.0F, -0.0F, -0.0F, -0.0F};
