@@ -5,7 +5,7 @@
         peer/bin/pip install --no-binary llama-cpp-python llama-cpp-python
     TRIREME_PROGRAM=build/release/trireme tests/benchmarks/compare_llama_cpp.py \\
         --peer-python peer/bin/python --threads 1,2 --pairs 15 [--depth 4096] [--streams 16] \\
-        [--peer-flash-attention] [--json OUT] [--plot OUT.svg] MODEL.gguf...
+        [--peer-flash-attention] [--foreign-threads 1] [--json OUT] [--plot OUT.svg] MODEL.gguf...
 
 A pair is one sample of each, in the order AB, then BA, then AB, so that slow drifts of a shared machine
 fall on both. The ratio is the median over pairs of Trireme's speed by the peer's of the same pair; its
@@ -16,6 +16,7 @@ hence the flag; where another compiler builds it, use that and take the better o
 """
 
 import argparse
+import atexit
 import json
 import math
 import os
@@ -201,10 +202,14 @@ def main():
     parser.add_argument("--depth", type=int, default=0)
     parser.add_argument("--streams", type=int, default=1)
     parser.add_argument("--peer-flash-attention", action="store_true")
+    parser.add_argument("--foreign-threads", type=int, default=0,
+                        help="threads of other processes that compute all the while")
     parser.add_argument("--json")
     parser.add_argument("--plot")
     arguments = parser.parse_args()
     rows = []
+    for _ in range(arguments.foreign_threads):
+        atexit.register(subprocess.Popen([sys.executable, "-c", "while True: pass"]).kill)
     print("%-36s %7s %-8s %9s %9s %6s %15s %6s %s" % (
         "model", "threads", "", "Trireme", "llama.cpp", "ratio", "90 % interval", "share",
         "disturbed"))
