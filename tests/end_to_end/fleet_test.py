@@ -631,6 +631,24 @@ class ClockTest(FleetCase):
             self.assertEqual(fleet.child("r1")["epoch"], epoch, fleet.logs())
             self.assertEqual(fleet.child("r1")["state"], "serving")
 
+    def test_E16_a_pause_of_the_whole_host_ends_nothing(self):
+        with self.fleet() as fleet:
+            epoch = fleet.child("r1")["epoch"]
+            request = shared.text_request(self.messages, "Once upon a time", 200)
+            expected = shared.Stream(fleet.replica_client(), request).result()[0]
+            stream = shared.Stream(fleet.replica_client(), request)
+            stream.wait_for_tokens(3)
+            processes = [fleet.process.pid, *tagged(fleet.folder)]
+            for pid in processes:
+                os.kill(pid, signal.SIGSTOP)
+            time.sleep(8)  # longer than every silence that is a fault
+            for pid in processes:
+                os.kill(pid, signal.SIGCONT)
+            self.assertEqual(stream.result()[0], expected)
+            time.sleep(3)
+            self.assertEqual(fleet.child("r1")["epoch"], epoch, fleet.logs())
+            self.assertEqual(fleet.child("r1")["state"], "serving")
+
 
 if __name__ == "__main__":
     shared.require()
