@@ -245,7 +245,7 @@ enum class KeyValueFormat : uint8_t {
   kBF16,
   kInt8,  // with a scale for each slot and head: formats/key_value_codes.h
   kE4M3,  // the same of 8-bit floats
-  kInt4,  // transformed, in groups with a scale and a minimum: formats/int4_rows.h
+  kInt4,  // transformed, codes of 6 and 5 bits: formats/int4_rows.h
 };
 enum class RopeStyle : uint8_t {
   kNone,

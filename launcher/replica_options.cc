@@ -33,7 +33,7 @@ ABSL_FLAG(std::string, threads, "0",
 ABSL_FLAG(std::string, activations, "auto",
           "auto, or float32: decoded weights times float32 activations, the slow check");
 ABSL_FLAG(std::string, kv_cache, "f16",
-          "number format of keys and values: f16, f32, bf16, int8, fp8 or int4");
+          "number format of keys and values: f16, f32, bf16, int8, fp8 or int4 (5.6 bits)");
 ABSL_FLAG(std::string, kernels, "",
           "kernel table, as in --kernels avx2; empty: the best one of this machine");
 ABSL_FLAG(

@@ -93,14 +93,14 @@ struct TileView {
     const std::byte* head = Head(key);
     const int64_t place = key % kBlockTokens;
     if (cache.format == KeyValueFormat::kInt4) {
-      return Int4Key(cache, head, place, d);
+      return Int4KeyAt(cache, head, place, d);
     }
     return ReadElement(cache, head, d * kBlockTokens + place, cache.Scales(head) + place);
   }
   float Value(int64_t key, int64_t d) const {
     const std::byte* head = Head(key);
     if (cache.format == KeyValueFormat::kInt4) {
-      return Int4Value(cache, head, key % kBlockTokens, d);
+      return Int4ValueAt(cache, head, key % kBlockTokens, d);
     }
     const int64_t place = kBlockTokens + key % kBlockTokens;
     return ReadElement(cache, head, place * cache.head_dim + d, cache.Scales(head) + place);

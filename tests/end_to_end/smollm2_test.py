@@ -80,11 +80,11 @@ class SmolLm2Test(PublishedModelTest):
     def test_default_scores_are_as_near_as_int8_activations_can_be(self):
         self.assert_int8_scores_within_the_limits()
 
-    def test_four_bit_keys_and_values_stay_as_near_as_their_codes_can_be(self):
-        # A simulation of the codes in float32 diverges by 0.0172, the default mode by 0.0034.
+    def test_the_narrowest_keys_and_values_stay_as_near_as_their_codes_can_be(self):
+        # A simulation of the codes in float32 diverges by 0.0043, the default mode by 0.0034.
         scored = self.score_texts(["--kv-cache", "int4"])
         scored.report("int4 KV")
-        self.assertLessEqual(mean(scored.divergences), 1.1 * (0.0172 + 0.0034))
+        self.assertLessEqual(mean(scored.divergences), 1.1 * (0.0043 + 0.0034))
 
     def test_default_answers_follow_token_by_token(self):
         self.assert_answers_follow([], "margin_int8")

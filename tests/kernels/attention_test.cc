@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/formats/hadamard.h"
+#include "kernels/formats/int4_rows.h"
 #include "kernels/kernel_table.h"
 #include "tests/kernels/check_harness.h"
 
@@ -265,25 +266,27 @@ TEST_P(AttentionTest, BitsDoNotDependOnTheChunksOfThePrompt) {
   }
 }
 
-// Rows whose transform is made of codes times 1/8 less 15/16, both ends in every group, lose
-// nothing but roundings to 4 bits: the output is that of float32.
-TEST_P(AttentionTest, FourBitRowsOnTheirGridAttendAsFloats) {
+// Rows whose transform is made of levels, the largest of scale 1/4 in every group, lose nothing but
+// roundings: the output is that of float32.
+TEST_P(AttentionTest, RowsOnTheLevelsOfInt4AttendAsFloats) {
   constexpr int64_t kKeys = 150;
   for (const int64_t head_dim : {32, 64, 80, 96}) {
     Sequence plain(kKeys, {0, 0, 1}, 2, head_dim);
     Sequence narrow(kKeys, {0, 0, 1}, 2, head_dim, KeyValueFormat::kInt4);
     plain.FillRandom(5);
     check::Random random(6);
-    for (std::vector<float>* rows : {&plain.key, &plain.value}) {
-      for (size_t i = 0; i < rows->size(); ++i) {
-        const int64_t end = i % 16 == 6 ? 0 : 15;  // one of eight: both ends, whatever the signs
-        const int64_t code = i % 2 == 0 ? end : random.Below(16);
-        (*rows)[i] = static_cast<float>(code) / 8 - 15.0F / 16;
+    const auto fill = [&](const Int4Code& code, std::vector<float>& row) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        const int last = code.Levels() - 1;
+        const int level = i % 16 == 5 ? last : static_cast<int>(random.Below(code.Levels()));
+        row[i] = code.Level(level) * code.unit / 4;
       }
-      for (size_t row = 0; row < rows->size(); row += static_cast<size_t>(head_dim)) {
-        ApplyHadamard(rows->data() + row, head_dim);
+      for (size_t first = 0; first < row.size(); first += static_cast<size_t>(head_dim)) {
+        ApplyHadamard(row.data() + first, head_dim);
       }
-    }
+    };
+    fill(kInt4Key, plain.key);
+    fill(kInt4Value, plain.value);
     narrow.query = plain.query;
     narrow.key = plain.key;
     narrow.value = plain.value;

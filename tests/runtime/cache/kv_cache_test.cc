@@ -24,9 +24,9 @@ TEST(KvCacheTest, BytesAreExact) {
   KvCacheShape narrow = kShape;
   narrow.format = kernels::KeyValueFormat::kInt8;
   EXPECT_EQ(KvLayerBytes(narrow), 5 * 16 * 2 * (2 * 64 + 2 * 4));
-  // Half a byte a value; two halves for each 16 channels of a key and 32 of a value; two bytes.
+  // Six bits of a key, five of a value, a byte of scale for each 64 channels.
   narrow.format = kernels::KeyValueFormat::kInt4;
-  EXPECT_EQ(KvLayerBytes(narrow), 5 * 16 * 2 * (64 + 4 * 4 + 2 * 4 + 2));
+  EXPECT_EQ(KvLayerBytes(narrow), 5 * 16 * 2 * (48 + 40 + 2));
 }
 
 TEST(KvCacheTest, LayersAreApartAndZeroed) {
