@@ -1,6 +1,7 @@
 #include "runtime/base/utf8.h"
 
 #include <cstdint>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -37,6 +38,21 @@ Lead LeadOf(uint8_t first) {
   return {0, 0, 0};
 }
 
+// How many bytes at the start of `text` are below 0x80, eight at a time where so many are.
+size_t AsciiBytes(absl::string_view text) {
+  size_t count = 0;
+  for (uint64_t eight = 0; count + sizeof(eight) <= text.size(); count += sizeof(eight)) {
+    std::memcpy(&eight, text.data() + count, sizeof(eight));
+    if ((eight & 0x8080808080808080u) != 0) {
+      break;
+    }
+  }
+  while (count < text.size() && ByteAt(text, count) < 0x80) {
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 size_t Utf8CharacterBytes(absl::string_view text) {
@@ -63,6 +79,11 @@ size_t Utf8CharacterBytes(absl::string_view text) {
 
 bool IsValidUtf8(absl::string_view text) {
   while (!text.empty()) {
+    const size_t ascii = AsciiBytes(text);
+    if (ascii > 0) {
+      text.remove_prefix(ascii);
+      continue;
+    }
     const size_t bytes = Utf8CharacterBytes(text);
     if (bytes == 0) {
       return false;

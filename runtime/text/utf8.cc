@@ -63,22 +63,22 @@ Utf8Unit FirstUtf8Unit(absl::string_view text) {
 
 void AppendUtf8(char32_t code_point, std::string* text) {
   CHECK_LE(static_cast<uint32_t>(code_point), 0x10ffffu);
+  const char last = LowByte(0x80 | (code_point & 0x3f));
   if (code_point < 0x80) {
     text->push_back(LowByte(code_point));
-    return;
-  }
-  if (code_point < 0x800) {
-    text->push_back(LowByte(0xc0 | (code_point >> 6)));
+  } else if (code_point < 0x800) {
+    const char bytes[] = {LowByte(0xc0 | (code_point >> 6)), last};
+    text->append(bytes, sizeof(bytes));
+  } else if (code_point < 0x10000) {
+    const char bytes[] = {LowByte(0xe0 | (code_point >> 12)),
+                          LowByte(0x80 | ((code_point >> 6) & 0x3f)), last};
+    text->append(bytes, sizeof(bytes));
   } else {
-    if (code_point < 0x10000) {
-      text->push_back(LowByte(0xe0 | (code_point >> 12)));
-    } else {
-      text->push_back(LowByte(0xf0 | (code_point >> 18)));
-      text->push_back(LowByte(0x80 | ((code_point >> 12) & 0x3f)));
-    }
-    text->push_back(LowByte(0x80 | ((code_point >> 6) & 0x3f)));
+    const char bytes[] = {LowByte(0xf0 | (code_point >> 18)),
+                          LowByte(0x80 | ((code_point >> 12) & 0x3f)),
+                          LowByte(0x80 | ((code_point >> 6) & 0x3f)), last};
+    text->append(bytes, sizeof(bytes));
   }
-  text->push_back(LowByte(0x80 | (code_point & 0x3f)));
 }
 
 std::string ReplaceInvalidSubparts(absl::string_view text) {

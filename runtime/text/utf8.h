@@ -32,6 +32,30 @@ struct Utf8Unit {
 // The unit at the start of `text`, which must not be empty.
 Utf8Unit FirstUtf8Unit(absl::string_view text);
 
+// The character at `position` of a text that is valid UTF-8 and goes on there: a FirstUtf8Unit
+// that checks nothing.
+struct Utf8Character {
+  char32_t code_point;
+  size_t bytes;  // 1 to 4
+};
+inline Utf8Character ValidUtf8At(absl::string_view text, size_t position) {
+  const auto byte = [text, position](size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[position + i]));
+  };
+  const auto rest = [&byte](size_t i) { return byte(i) & 0x3f; };
+  const char32_t first = byte(0);
+  if (first < 0x80) {
+    return {first, 1};
+  }
+  if (first < 0xe0) {
+    return {(first & 0x1f) << 6 | rest(1), 2};
+  }
+  if (first < 0xf0) {
+    return {(first & 0x0f) << 12 | rest(1) << 6 | rest(2), 3};
+  }
+  return {(first & 0x07) << 18 | rest(1) << 12 | rest(2) << 6 | rest(3), 4};
+}
+
 // Appends `code_point` (at most U+10FFFF, no surrogate) as 1 to 4 bytes.
 void AppendUtf8(char32_t code_point, std::string* text);
 

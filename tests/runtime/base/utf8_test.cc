@@ -29,6 +29,17 @@ TEST(Utf8Test, RefusesOverlongFormsSurrogatesAndNumbersPastTheEnd) {
   EXPECT_FALSE(IsValidUtf8("\xf5\x80\x80\x80"));
 }
 
+TEST(Utf8Test, FindsAnInvalidByteAtAnyPlaceOfAText) {
+  for (size_t size = 1; size < 20; ++size) {
+    EXPECT_TRUE(IsValidUtf8(std::string(size, 'a') + "\xc3\xa9" + std::string(9, 'b')));
+    for (size_t place = 0; place < size; ++place) {
+      std::string text(size, 'a');
+      text[place] = '\x80';
+      EXPECT_FALSE(IsValidUtf8(text)) << size << " " << place;
+    }
+  }
+}
+
 TEST(Utf8Test, RefusesCutAndStrayBytes) {
   EXPECT_EQ(Utf8CharacterBytes(""), 0U);
   EXPECT_FALSE(IsValidUtf8("a\x80"));

@@ -39,6 +39,9 @@ TEST(Utf8, WritesWhatItReads) {
     EXPECT_EQ(unit.kind, Utf8UnitKind::kCharacter);
     EXPECT_EQ(unit.bytes, text.size());
     EXPECT_EQ(unit.code_point, code_point);
+    const Utf8Character character = ValidUtf8At("a" + text + "a", 1);
+    EXPECT_EQ(character.code_point, code_point);
+    EXPECT_EQ(character.bytes, text.size());
   }
 }
 
