@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/text/byte_level.h"
+#include "runtime/text/normal_form_table.h"
 #include "runtime/text/utf8.h"
 
 namespace trireme::text {
@@ -71,6 +72,7 @@ absl::StatusOr<Normalizer> Normalizer::Create(const nlohmann::json& spec, const 
 
 absl::Status Normalizer::Add(const JsonFields& fields, const std::string& type) {
   if (const std::optional<UnicodeForm> form = FormOf(type); form.has_value()) {
+    NormalFormTable::Get();  // made now, so that no text waits for it
     steps_.push_back({.kind = Kind::kForm, .form = *form});
   } else if (type == "Lowercase") {
     steps_.push_back({.kind = Kind::kLowercase});

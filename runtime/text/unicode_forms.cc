@@ -4,23 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <numeric>
+#include <utility>
 #include <vector>
 
-#include "runtime/text/character_set.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/text/unicode_classes.h"
 #include "runtime/text/utf8.h"
 
 namespace trireme::text {
 namespace {
-
-// Characters with a compatibility decomposition that are newer than the library's tables.
-constexpr CodePointRange kNewCompatibility[] = {
-    {0x32ff, 0x32ff},   {0xa7f2, 0xa7f4},   {0xab69, 0xab69},
-    {0x10781, 0x10785}, {0x10787, 0x107b0}, {0x107b2, 0x107ba},
-    {0x1e030, 0x1e06d}, {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9}};
-// The same for a canonical one.
-constexpr CodePointRange kNewCanonical[] = {{0x11938, 0x11938}};
 
 // Pairs of cases that are newer than the installed library's tables: upper case from `first` to
 // `last`, each with its lower case `distance` away.
@@ -35,115 +28,143 @@ constexpr CaseRange kNewCases[] = {{0x1c89, 0x1c89, 1},    {0xa7cb, 0xa7cb, 0x26
                                    {0xa7da, 0xa7da, 1},    {0xa7dc, 0xa7dc, 0x19b - 0xa7dc},
                                    {0x10d50, 0x10d65, 32}, {0x16ea0, 0x16eb8, 27}};
 
-template <size_t kCount>
-bool IsIn(char32_t code_point, const CodePointRange (&ranges)[kCount]) {
-  return std::any_of(std::begin(ranges), std::end(ranges), [code_point](CodePointRange range) {
-    return code_point >= range.first && code_point <= range.last;
-  });
-}
-
 bool IsAscii(absl::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-int CombiningClass(char32_t code_point) {
-  return code_point < 0x300
-             ? 0
-             : utf8proc_get_property(static_cast<utf8proc_int32_t>(code_point))->combining_class;
-}
+// One text's way into a form.
+class FormWriter {
+ public:
+  FormWriter(absl::string_view text, UnicodeForm form)
+      : table_(NormalFormTable::Get()),
+        text_(text),
+        doubtful_(DoubtfulBits(form)),
+        is_compatibility_(form == UnicodeForm::kNfkc || form == UnicodeForm::kNfkd),
+        composes_(form == UnicodeForm::kNfc || form == UnicodeForm::kNfkc) {}
 
-// Appends the full decomposition of one character.
-void Decompose(char32_t code_point, bool is_compatibility, std::vector<utf8proc_int32_t>* out) {
-  const bool stays = code_point < 0x80 || IsIn(code_point, kNewCanonical) ||
-                     (is_compatibility && IsIn(code_point, kNewCompatibility));
-  if (stays) {
-    out->push_back(static_cast<utf8proc_int32_t>(code_point));
-    return;
-  }
-  std::array<utf8proc_int32_t, 32> buffer;  // the longest decomposition has 18 characters
-  int last_class = 0;
-  const auto options =
-      static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (is_compatibility ? UTF8PROC_COMPAT : 0));
-  const utf8proc_ssize_t count =
-      utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code_point), buffer.data(),
-                              static_cast<utf8proc_ssize_t>(buffer.size()), options, &last_class);
-  if (count <= 0 || count > static_cast<utf8proc_ssize_t>(buffer.size())) {
-    out->push_back(static_cast<utf8proc_int32_t>(code_point));
-    return;
-  }
-  out->insert(out->end(), buffer.begin(), buffer.begin() + count);
-}
+  std::string Write();
 
-// Sorts each run of combining marks by class; equal ones keep their order.
-void Reorder(std::vector<utf8proc_int32_t>* characters) {
-  const auto class_of = [](utf8proc_int32_t c) { return CombiningClass(static_cast<char32_t>(c)); };
-  auto begin = characters->begin();
-  while (begin != characters->end()) {
-    if (class_of(*begin) == 0) {
-      ++begin;
-      continue;
-    }
-    auto end = begin;
-    while (end != characters->end() && class_of(*end) != 0) {
-      ++end;
-    }
-    std::stable_sort(begin, end, [&class_of](utf8proc_int32_t a, utf8proc_int32_t b) {
-      return class_of(a) < class_of(b);
-    });
-    begin = end;
+ private:
+  bool IsBoundary(NormalFormBits bits) const {
+    return (bits & (doubtful_ | kCombiningClassBits)) == 0;
   }
-}
+  size_t NextBoundary(size_t position) const;
+  void WriteStretch(absl::string_view stretch);
+  int ClassOf(int32_t character) const {
+    return table_.Of(static_cast<char32_t>(character)) & kCombiningClassBits;
+  }
+  void Reorder();
 
-// The library takes U+11A7, the code point before the first trailing consonant of Hangul, for one
-// that composes; it composes with nothing, so stretches between are composed one by one.
-void Compose(std::vector<utf8proc_int32_t>* characters) {
-  constexpr utf8proc_int32_t kBeforeTrailingConsonants = 0x11a7;
-  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+  const NormalFormTable& table_;
+  const absl::string_view text_;
+  const NormalFormBits doubtful_;
+  const bool is_compatibility_;
+  const bool composes_;
+  std::vector<int32_t> characters_;  // of the stretch
+  std::vector<int32_t> sorted_;
+  std::string result_;
+};
+
+// Characters that stay and neither join nor are joined across their beginning are boundaries: the
+// stretches between two of them are normalized one by one, and copied where nothing in them is
+// doubtful.
+std::string FormWriter::Write() {
   size_t written = 0;
-  for (size_t begin = 0; begin < characters->size();) {
-    const auto stop = std::find(characters->begin() + static_cast<std::ptrdiff_t>(begin),
-                                characters->end(), kBeforeTrailingConsonants);
-    const auto end = static_cast<size_t>(stop - characters->begin());
-    const utf8proc_ssize_t count = utf8proc_normalize_utf32(
-        characters->data() + begin, static_cast<utf8proc_ssize_t>(end - begin), options);
-    for (size_t i = begin; i < begin + static_cast<size_t>(std::max<utf8proc_ssize_t>(count, 0));
-         ++i) {
-      (*characters)[written++] = (*characters)[i];
-    }
-    begin = end;
-    if (stop != characters->end()) {
-      (*characters)[written++] = kBeforeTrailingConsonants;
-      ++begin;
+  size_t boundary = 0;
+  int last_class = 0;
+  for (size_t i = 0; i < text_.size();) {
+    const Utf8Character character = ValidUtf8At(text_, i);
+    const NormalFormBits bits = table_.Of(character.code_point);
+    const int combining_class = bits & kCombiningClassBits;
+    if (IsBoundary(bits)) {
+      boundary = i;
+      last_class = 0;
+      i += character.bytes;
+    } else if ((bits & doubtful_) == 0 && combining_class >= last_class) {
+      last_class = combining_class;
+      i += character.bytes;
+    } else {
+      absl::StrAppend(&result_, text_.substr(written, boundary - written));
+      i = NextBoundary(i + character.bytes);
+      WriteStretch(text_.substr(boundary, i - boundary));
+      written = i;
+      boundary = i;
+      last_class = 0;
     }
   }
-  characters->resize(written);
+  absl::StrAppend(&result_, text_.substr(written));
+  return std::move(result_);
+}
+
+size_t FormWriter::NextBoundary(size_t position) const {
+  while (position < text_.size()) {
+    const Utf8Character character = ValidUtf8At(text_, position);
+    if (IsBoundary(table_.Of(character.code_point))) {
+      break;
+    }
+    position += character.bytes;
+  }
+  return position;
+}
+
+void FormWriter::WriteStretch(absl::string_view stretch) {
+  const NormalFormBits decomposes = is_compatibility_ ? kChangesInNfkd : kChangesInNfd;
+  characters_.clear();
+  for (size_t i = 0; i < stretch.size();) {
+    const Utf8Character character = ValidUtf8At(stretch, i);
+    if ((table_.Of(character.code_point) & decomposes) == 0) {
+      characters_.push_back(static_cast<int32_t>(character.code_point));
+    } else {
+      AppendDecomposition(character.code_point, is_compatibility_, &characters_);
+    }
+    i += character.bytes;
+  }
+  Reorder();
+  if (composes_) {
+    // The library takes U+11A7, the code point before the first trailing consonant of Hangul, for
+    // one that composes. It is a boundary, so there is nothing before it here.
+    const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+    const utf8proc_ssize_t count = utf8proc_normalize_utf32(
+        characters_.data(), static_cast<utf8proc_ssize_t>(characters_.size()), options);
+    characters_.resize(static_cast<size_t>(std::max<utf8proc_ssize_t>(count, 0)));
+  }
+  for (const int32_t character : characters_) {
+    AppendUtf8(static_cast<char32_t>(character), &result_);
+  }
+}
+
+// Sorts each run of combining marks by class, by counting; equal ones keep their order.
+void FormWriter::Reorder() {
+  for (size_t begin = 0; begin < characters_.size(); ++begin) {
+    int last_class = 0;
+    bool is_sorted = true;
+    size_t end = begin;
+    for (int each; end < characters_.size() && (each = ClassOf(characters_[end])) != 0; ++end) {
+      is_sorted = is_sorted && each >= last_class;
+      last_class = each;
+    }
+    if (!is_sorted) {
+      std::array<uint32_t, kCombiningClassBits + 2> starts = {};  // [class], in the sorted run
+      for (size_t i = begin; i < end; ++i) {
+        ++starts[static_cast<size_t>(ClassOf(characters_[i])) + 1];
+      }
+      std::partial_sum(starts.begin(), starts.end(), starts.begin());
+      sorted_.resize(end - begin);
+      for (size_t i = begin; i < end; ++i) {
+        sorted_[starts[static_cast<size_t>(ClassOf(characters_[i]))]++] = characters_[i];
+      }
+      std::copy(sorted_.begin(), sorted_.end(),
+                characters_.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    begin = end;
+  }
 }
 
 }  // namespace
 
 std::string ToUnicodeForm(absl::string_view text, UnicodeForm form) {
-  if (IsAscii(text)) {
-    return std::string(text);
-  }
-  const bool is_compatibility = form == UnicodeForm::kNfkc || form == UnicodeForm::kNfkd;
-  const bool composes = form == UnicodeForm::kNfc || form == UnicodeForm::kNfkc;
-  std::vector<utf8proc_int32_t> characters;
-  characters.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Unit unit = FirstUtf8Unit(text);
-    Decompose(unit.code_point, is_compatibility, &characters);
-    text.remove_prefix(unit.bytes);
-  }
-  Reorder(&characters);
-  if (composes) {
-    Compose(&characters);
-  }
-  std::string result;
-  for (const utf8proc_int32_t character : characters) {
-    AppendUtf8(static_cast<char32_t>(character), &result);
-  }
-  return result;
+  return IsAscii(text) ? std::string(text) : FormWriter(text, form).Write();
 }
 
 std::string ToLowerCase(absl::string_view text) {

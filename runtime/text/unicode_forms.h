@@ -5,17 +5,15 @@
 #ifndef TRIREME_RUNTIME_TEXT_UNICODE_FORMS_H_
 #define TRIREME_RUNTIME_TEXT_UNICODE_FORMS_H_
 
-#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "runtime/text/normal_form_table.h"
 
 namespace trireme::text {
 
-enum class UnicodeForm : uint8_t { kNfc, kNfd, kNfkc, kNfkd };
-
-// `text` (valid UTF-8) in the form. Time and memory are linear, but for runs of combining marks,
-// which are sorted.
+// `text` (valid UTF-8) in the form. Time and memory are linear; what is in the form already is
+// copied.
 std::string ToUnicodeForm(absl::string_view text, UnicodeForm form);
 
 // Each character on its own: no rule looks at its neighbours, such as that of the final sigma.

@@ -68,6 +68,26 @@ TEST(UnicodeForms, EveryCodePointIsThatOfTheReference) {
   }
 }
 
+TEST(UnicodeForms, SortsALongRunOfMarksByClass) {
+  // Dot below has class 220, acute 230; an a takes the first of the former.
+  std::string mixed = "xa";
+  std::string below = "x\xe1\xba\xa1";
+  std::string above;
+  for (int i = 0; i < 1000; ++i) {
+    mixed += "\xcc\x81\xcc\xa3";
+    below += i > 0 ? "\xcc\xa3" : "";
+    above += "\xcc\x81";
+  }
+  EXPECT_EQ(ToUnicodeForm(mixed + "y", UnicodeForm::kNfc), below + above + "y");
+}
+
+TEST(UnicodeForms, NothingComposesWithTheCodePointBeforeTrailingConsonants) {
+  const std::string syllable = "\xea\xb0\x80";  // of U+1100 and U+1161
+  const std::string before_consonants = "\xe1\x86\xa7";
+  EXPECT_EQ(ToUnicodeForm("\xe1\x84\x80\xe1\x85\xa1" + before_consonants, UnicodeForm::kNfc),
+            syllable + before_consonants);
+}
+
 TEST(UnicodeForms, StripsWhiteSpaceOfAllKinds) {
   EXPECT_EQ(StripWhiteSpace("\xe3\x80\x80 a\xc2\xa0", true, true), "a");
   EXPECT_EQ(StripWhiteSpace(" a ", false, true), " a");
