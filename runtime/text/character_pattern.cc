@@ -4,7 +4,6 @@
 #include <pcre2.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
@@ -116,9 +115,8 @@ struct CharacterPattern::Scratch {
       pcre2_match_context_create(nullptr)};
   CutWork work;
   uint64_t look_ahead_left = 0;  // bytes that windows beyond the first may have
-  // By class, what a piece of one character is; texts of separate digits are all such pieces.
-  enum class Alone : uint8_t { kUnknown, kMatch, kGap };
-  std::array<Alone, kClassesMax> alone = {};
+  MatchMemo memo;
+  WholePieceMemo whole_pieces;
 };
 
 CharacterPattern::~CharacterPattern() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
@@ -165,6 +163,9 @@ absl::Status CharacterPattern::Compile(const PatternSyntax& syntax) {
                                                    reinterpret_cast<const char*>(message)));
   }
   code_ = code;
+  uint32_t look_behind = 0;
+  pcre2_pattern_info(code, PCRE2_INFO_MAXLOOKBEHIND, &look_behind);
+  looks_behind_ = look_behind > 0;
   // Where the system forbids generated code, the interpreter runs instead.
   has_jit_ = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD) == 0;
 
@@ -215,9 +216,45 @@ int CharacterPattern::Attempt(absl::string_view classes, Starts starts, size_t w
                      context);
 }
 
+// Finds out what a memo may keep of `position`, where it does not depend on what stands before:
+// what an attempt comes to that sees no more than the memo does.
+void CharacterPattern::Learn(absl::string_view classes, size_t position, Scratch* scratch,
+                             MatchMemo::Entry* entry) const {
+  const bool is_rest = classes.size() - position <= MatchMemo::kWindow;
+  const Starts starts = {position, is_rest ? classes.size() : position};
+  const int result = Attempt(classes, starts, MatchMemo::kWindow, scratch);
+  const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(scratch->data.get());
+  entry->state = MatchMemo::State::kKnown;
+  if (result >= 0) {
+    entry->begin = static_cast<uint8_t>(ends[0] - position);
+    entry->end = static_cast<uint8_t>(ends[1] - position);
+  } else if (result == PCRE2_ERROR_NOMATCH && is_rest) {
+    entry->begin = static_cast<uint8_t>(classes.size() - position);
+    entry->end = entry->begin;
+  } else {
+    entry->state = MatchMemo::State::kUnknown;
+  }
+}
+
+// The first match from `position` on, which is before the end; where there is none, the end.
 absl::StatusOr<CharacterPattern::Match> CharacterPattern::FindMatch(absl::string_view classes,
                                                                     size_t position,
                                                                     Scratch* scratch) const {
+  if (position == 0 || !looks_behind_) {
+    MatchMemo::Entry* const entry = scratch->memo.Find(classes, position);
+    if (entry->state == MatchMemo::State::kAgain) {
+      Learn(classes, position, scratch, entry);
+    }
+    if (entry->state == MatchMemo::State::kKnown) {
+      return Match{position + entry->begin, position + entry->end};
+    }
+  }
+  return RunMatch(classes, position, scratch);
+}
+
+absl::StatusOr<CharacterPattern::Match> CharacterPattern::RunMatch(absl::string_view classes,
+                                                                   size_t position,
+                                                                   Scratch* scratch) const {
   const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(scratch->data.get());
   while (position <= classes.size()) {
     Starts starts = {position, position + kStartsAtOnce - 1};
@@ -260,7 +297,7 @@ absl::Status CharacterPattern::CutPiece(absl::string_view classes, Scratch* scra
   size_t done = 0;      // parts reach up to here
   size_t position = 0;  // where to look on
   bool has_match = false;
-  while (position <= classes.size()) {
+  while (position < classes.size()) {
     ASSIGN_OR_RETURN(const Match match, FindMatch(classes, position, scratch));
     if (match.begin == classes.size()) {
       break;
@@ -280,16 +317,18 @@ absl::Status CharacterPattern::CutPiece(absl::string_view classes, Scratch* scra
   return absl::OkStatus();
 }
 
-absl::Status CharacterPattern::CutCharacter(absl::string_view classes, Scratch* scratch,
-                                            std::vector<PatternPart>* parts) const {
-  Scratch::Alone& alone = scratch->alone[static_cast<uint8_t>(classes[0])];
-  if (alone == Scratch::Alone::kUnknown) {
-    RETURN_IF_ERROR(CutPiece(classes, scratch, parts));
-    alone = parts->back().is_match ? Scratch::Alone::kMatch : Scratch::Alone::kGap;
-  } else {
-    parts->push_back({{0, 1}, alone == Scratch::Alone::kMatch});
+void CharacterPattern::AppendClasses(absl::string_view text, std::string* classes) const {
+  const size_t before = classes->size();
+  classes->resize(before + text.size());
+  char* out = classes->data() + before;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Character character = ValidUtf8At(text, i);
+    const size_t page = page_index_[character.code_point / kPageCharacters];
+    *out++ = static_cast<char>(
+        class_pages_[kPageCharacters * page + character.code_point % kPageCharacters]);
+    i += character.bytes;
   }
-  return absl::OkStatus();
+  classes->resize(static_cast<size_t>(out - classes->data()));
 }
 
 absl::StatusOr<std::vector<PatternPart>> CharacterPattern::Cut(absl::string_view text,
@@ -299,28 +338,32 @@ absl::StatusOr<std::vector<PatternPart>> CharacterPattern::Cut(absl::string_view
   Scratch scratch;
   scratch.look_ahead_left = kLookAheadAtLeast + kLookAheadPerByte * text.size();
   std::vector<PatternPart> parts;
+  parts.reserve(pieces.size());
   std::string classes;
   for (const TextPiece& piece : pieces) {
-    classes.clear();
     const absl::string_view bytes = text.substr(piece.begin, piece.end - piece.begin);
-    for (size_t i = 0; i < bytes.size();) {
-      const auto byte = static_cast<unsigned char>(bytes[i]);
-      if (byte < 0x80) {
-        classes.push_back(static_cast<char>(class_pages_[byte + kPageCharacters * page_index_[0]]));
-        ++i;
-        continue;
-      }
-      const Utf8Unit unit = FirstUtf8Unit(bytes.substr(i));
-      const size_t page = page_index_[unit.code_point / kPageCharacters];
-      classes.push_back(static_cast<char>(
-          class_pages_[kPageCharacters * page + unit.code_point % kPageCharacters]));
-      i += unit.bytes;
+    WholePieceMemo::Entry* const whole =
+        bytes.size() <= WholePieceMemo::kBytesMax
+            ? scratch.whole_pieces.Find(text, piece.begin, bytes.size())
+            : nullptr;
+    if (whole != nullptr && whole->outcome != WholePieceMemo::Outcome::kUnknown) {
+      parts.push_back({piece, whole->outcome == WholePieceMemo::Outcome::kMatch});
+      continue;
     }
+    classes.clear();
+    AppendClasses(bytes, &classes);
     const size_t first_part = parts.size();
-    if (classes.size() == 1) {
-      RETURN_IF_ERROR(CutCharacter(classes, &scratch, &parts));
-    } else {
-      RETURN_IF_ERROR(CutPiece(classes, &scratch, &parts));
+    RETURN_IF_ERROR(CutPiece(classes, &scratch, &parts));
+    if (whole != nullptr && parts.size() == first_part + 1) {
+      whole->outcome =
+          parts.back().is_match ? WholePieceMemo::Outcome::kMatch : WholePieceMemo::Outcome::kGap;
+    }
+    if (classes.size() == bytes.size()) {
+      for (size_t i = first_part; i < parts.size(); ++i) {
+        parts[i].piece.begin += piece.begin;
+        parts[i].piece.end += piece.begin;
+      }
+      continue;
     }
     // From characters to bytes.
     uint32_t byte = 0;

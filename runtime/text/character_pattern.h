@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "runtime/text/match_memo.h"
 #include "runtime/text/pattern_syntax.h"
 
 namespace trireme::text {
@@ -80,14 +81,18 @@ class CharacterPattern {
   int Attempt(absl::string_view classes, Starts starts, size_t window, Scratch* scratch) const;
   absl::StatusOr<Match> FindMatch(absl::string_view classes, size_t position,
                                   Scratch* scratch) const;
-  // Append parts whose places are counted in characters of the piece.
-  absl::Status CutCharacter(absl::string_view classes, Scratch* scratch,
-                            std::vector<PatternPart>* parts) const;
+  absl::StatusOr<Match> RunMatch(absl::string_view classes, size_t position,
+                                 Scratch* scratch) const;
+  void Learn(absl::string_view classes, size_t position, Scratch* scratch,
+             MatchMemo::Entry* entry) const;
+  void AppendClasses(absl::string_view text, std::string* classes) const;
+  // Appends parts whose places are counted in characters of the piece.
   absl::Status CutPiece(absl::string_view classes, Scratch* scratch,
                         std::vector<PatternPart>* parts) const;
 
   void* code_ = nullptr;  // pcre2_code
   bool has_jit_ = false;
+  bool looks_behind_ = false;
   std::vector<uint8_t> class_pages_;  // 256 code points a page, equal pages once
   std::vector<uint16_t> page_index_;  // [code point / 256]
 };

@@ -1,13 +1,16 @@
 #include "runtime/text/character_pattern.h"
 
+#include <algorithm>
+#include <random>
+
 #include "gtest/gtest.h"
 
 namespace trireme::text {
 namespace {
 
-std::string Cuts(const CharacterPattern& pattern, absl::string_view text) {
-  const TextPiece whole = {0, static_cast<uint32_t>(text.size())};
-  const auto parts = pattern.Cut(text, absl::MakeConstSpan(&whole, 1));
+std::string CutsOf(const CharacterPattern& pattern, absl::string_view text,
+                   absl::Span<const TextPiece> pieces) {
+  const auto parts = pattern.Cut(text, pieces);
   EXPECT_TRUE(parts.ok()) << parts.status();
   std::string shown;
   for (const PatternPart& part : *parts) {
@@ -15,6 +18,11 @@ std::string Cuts(const CharacterPattern& pattern, absl::string_view text) {
     shown += part.is_match ? "[" + bytes + "]" : bytes;
   }
   return shown;
+}
+
+std::string Cuts(const CharacterPattern& pattern, absl::string_view text) {
+  const TextPiece whole = {0, static_cast<uint32_t>(text.size())};
+  return CutsOf(pattern, text, absl::MakeConstSpan(&whole, 1));
 }
 
 std::unique_ptr<CharacterPattern> Compiled(absl::string_view pattern) {
@@ -64,6 +72,71 @@ TEST(CharacterPattern, GivesUpOnExponentialBacktracking) {
 TEST(CharacterPattern, RefusesVariableLookBehind) {
   EXPECT_NE(CharacterPattern::Create("(?<=a+)b").status().message().find("does not work"),
             std::string::npos);
+}
+
+// The first match behind each other one, of which a call of its own has nothing to remember.
+std::string CutsOneByOne(const CharacterPattern& pattern, const std::string& text) {
+  std::string shown;
+  size_t done = 0;
+  while (done < text.size()) {
+    const std::string rest = text.substr(done);
+    const TextPiece whole = {0, static_cast<uint32_t>(rest.size())};
+    const auto parts = pattern.Cut(rest, absl::MakeConstSpan(&whole, 1));
+    EXPECT_TRUE(parts.ok()) << parts.status();
+    const auto match = std::find_if(parts->begin(), parts->end(),
+                                    [](const PatternPart& part) { return part.is_match; });
+    if (match == parts->end()) {
+      return shown + rest;
+    }
+    const size_t begin = match->piece.begin;
+    const size_t end = match->piece.end;
+    shown += rest.substr(0, begin) + "[" + rest.substr(begin, end - begin) + "]";
+    done += end;
+  }
+  return shown;
+}
+
+TEST(CharacterPattern, MatchesTheSameWhenShortPiecesComeAgain) {
+  std::mt19937 random(5);
+  for (const char* expression :
+       {R"('s| ?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+        R"(\p{N}{1,3}(?=(\p{N}{3})*b))", "aab|ba", "(?!ab)a|b1", "[ab]{4}|[ab]{6}1", "a+?1|b"}) {
+    const auto pattern = Compiled(expression);
+    for (int round = 0; round < 30; ++round) {
+      std::string text;
+      while (text.size() < 300) {
+        text += absl::string_view("ab1 's\n!")[random() % (2 + static_cast<size_t>(round) % 7)];
+      }
+      EXPECT_EQ(Cuts(*pattern, text), CutsOneByOne(*pattern, text)) << expression;
+    }
+  }
+}
+
+TEST(CharacterPattern, LooksBehindWhereShortPiecesComeAgain) {
+  EXPECT_EQ(Cuts(*Compiled("(?<=b)a"), "aaaabaaaabaaaa"), "aaaab[a]aaab[a]aaa");
+  EXPECT_EQ(Cuts(*Compiled(R"(\Aa|b)"), "aabaabaab"), "[a]a[b]aa[b]aa[b]");
+}
+
+TEST(CharacterPattern, CutsPiecesThatComeAgainAsTheFirstTime) {
+  std::mt19937 random(6);
+  for (const char* expression :
+       {R"(\p{N}{1,3})", "a+", "b$", "^a|bb", "[ab]{2,7}(?!1)", "(?<=a)b"}) {
+    const auto pattern = Compiled(expression);
+    std::string text;
+    std::vector<TextPiece> pieces;
+    std::string wanted;
+    for (int i = 0; i < 500; ++i) {
+      std::string piece;
+      for (size_t size = 1 + random() % 8; piece.size() < size;) {
+        piece += "ab1"[random() % 3];
+      }
+      const auto begin = static_cast<uint32_t>(text.size());
+      text += piece;
+      pieces.push_back({begin, static_cast<uint32_t>(text.size())});
+      wanted += Cuts(*pattern, piece);
+    }
+    EXPECT_EQ(CutsOf(*pattern, text, pieces), wanted) << expression;
+  }
 }
 
 // What cutting n characters takes, in attempts and bytes of windows.
