@@ -246,6 +246,14 @@ absl::Status PreTokenizerSteps::ApplyPattern(const Step& step, PieceList* list) 
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::vector<PatternPart> parts, step.pattern->Cut(list->text, list->pieces));
+  if (step.behavior == SplitBehavior::kIsolated) {  // nearly all are: every part is a piece
+    list->pieces.clear();
+    list->pieces.reserve(parts.size());
+    for (const PatternPart& part : parts) {
+      list->pieces.push_back(part.piece);
+    }
+    return absl::OkStatus();
+  }
   std::vector<TextPiece> pieces;
   pieces.reserve(parts.size());
   size_t begin = 0;
