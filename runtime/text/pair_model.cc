@@ -119,8 +119,8 @@ void PairModel::ReadTokens(const std::vector<std::string>& tokens) {
       continue;
     }
     const Utf8Unit first = FirstUtf8Unit(tokens[i]);
-    if (first.bytes == tokens[i].size()) {
-      character_ids_.emplace(first.code_point, id);
+    if (first.bytes == tokens[i].size() && character_ids_.Find(first.code_point) < 0) {
+      character_ids_.Set(first.code_point, id);
     }
     if (!ignores_merges_) {
       continue;
@@ -144,10 +144,10 @@ void PairModel::FlushUnknown(Symbols* symbols) const {
 
 // The order of the reference, in which bytes overtake an unknown token that waits for company.
 void PairModel::AddCharacter(char32_t code_point, Symbols* symbols) const {
-  const auto entry = character_ids_.find(code_point);
-  if (entry != character_ids_.end()) {
+  const int32_t id = character_ids_.Find(code_point);
+  if (id >= 0) {
     FlushUnknown(symbols);
-    symbols->ids.push_back(entry->second);
+    symbols->ids.push_back(id);
     return;
   }
   if (falls_back_to_bytes_) {
@@ -156,9 +156,9 @@ void PairModel::AddCharacter(char32_t code_point, Symbols* symbols) const {
     const size_t before = symbols->ids.size();
     bool has_all = true;
     for (const char byte : bytes) {
-      const int32_t id = byte_ids_[static_cast<uint8_t>(byte)];
-      has_all = has_all && id >= 0;
-      symbols->ids.push_back(id);
+      const int32_t byte_id = byte_ids_[static_cast<uint8_t>(byte)];
+      has_all = has_all && byte_id >= 0;
+      symbols->ids.push_back(byte_id);
     }
     if (has_all) {
       return;
@@ -187,14 +187,15 @@ absl::Status PairModel::Encode(const PieceList& list, std::vector<int32_t>* ids)
       }
     }
     symbols.ids.clear();
-    while (!text.empty()) {
-      if (gives_bytes_) {
-        AddCharacter(CharacterOfByte(static_cast<uint8_t>(text[0])), &symbols);
-        text.remove_prefix(1);
-      } else {
-        const Utf8Unit unit = FirstUtf8Unit(text);
-        AddCharacter(unit.code_point, &symbols);
-        text.remove_prefix(unit.bytes);
+    if (gives_bytes_) {
+      for (const char byte : text) {
+        AddCharacter(CharacterOfByte(static_cast<uint8_t>(byte)), &symbols);
+      }
+    } else {
+      for (size_t i = 0; i < text.size();) {
+        const Utf8Character character = ValidUtf8At(text, i);
+        AddCharacter(character.code_point, &symbols);
+        i += character.bytes;
       }
     }
     FlushUnknown(&symbols);

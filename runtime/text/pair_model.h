@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/text/byte_pair_encoding.h"
+#include "runtime/text/character_ids.h"
 #include "runtime/text/json_fields.h"
 #include "runtime/text/piece_model.h"
 
@@ -54,9 +55,9 @@ class PairModel : public PieceModel {
   bool falls_back_to_bytes_ = false;
   bool fuses_unknown_ = false;
   std::optional<int32_t> unknown_id_;
-  absl::flat_hash_map<char32_t, int32_t> character_ids_;  // tokens of one character
-  std::array<int32_t, 256> byte_ids_;                     // "<0x41>"; -1: none
-  absl::flat_hash_map<std::string, int32_t> word_ids_;    // whole pieces, if merges are ignored
+  CharacterIds character_ids_;                          // tokens of one character
+  std::array<int32_t, 256> byte_ids_;                   // "<0x41>"; -1: none
+  absl::flat_hash_map<std::string, int32_t> word_ids_;  // whole pieces, if merges are ignored
 };
 
 }  // namespace trireme::text

@@ -82,7 +82,7 @@ absl::Status SentencePieceEncoder::MakePairs() {
     }
     const Utf8Unit first = FirstUtf8Unit(text);
     if (first.bytes == text.size()) {
-      symbols_[first.code_point] = id;
+      symbols_.Set(first.code_point, id);
     }
     ids.push_back(id);
   }
@@ -134,17 +134,17 @@ int32_t SentencePieceEncoder::SymbolOfText(absl::string_view text) {
   if (first.bytes != text.size()) {
     return vocabulary_.FindOrdinary(text);
   }
-  const int32_t fresh = vocabulary_.size() + static_cast<int32_t>(extra_characters_.size());
-  const auto [entry, is_new] = symbols_.try_emplace(first.code_point, fresh);
-  if (is_new) {
+  if (symbols_.Find(first.code_point) < 0) {
+    symbols_.Set(first.code_point,
+                 vocabulary_.size() + static_cast<int32_t>(extra_characters_.size()));
     extra_characters_.push_back(first.code_point);
   }
-  return entry->second;
+  return symbols_.Find(first.code_point);
 }
 
 int32_t SentencePieceEncoder::SymbolOf(char32_t code_point) const {
-  const auto entry = symbols_.find(code_point);
-  return entry == symbols_.end() ? -1 - static_cast<int32_t>(code_point) : entry->second;
+  const int32_t symbol = symbols_.Find(code_point);
+  return symbol < 0 ? -1 - static_cast<int32_t>(code_point) : symbol;
 }
 
 // Behind the word of `text` that begins at `begin`.
@@ -176,9 +176,9 @@ absl::Status SentencePieceEncoder::Encode(absl::string_view text, EncodedWords* 
       continue;
     }
     for (size_t i = 0; i < word.size();) {
-      const Utf8Unit unit = FirstUtf8Unit(word.substr(i));
-      symbols.push_back(SymbolOf(unit.code_point == ' ' ? kSpaceMark : unit.code_point));
-      i += unit.bytes;
+      const Utf8Character character = ValidUtf8At(word, i);
+      symbols.push_back(SymbolOf(character.code_point == ' ' ? kSpaceMark : character.code_point));
+      i += character.bytes;
     }
     merger.Merge(&symbols);
     const size_t first = ids->size();

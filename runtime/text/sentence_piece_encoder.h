@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/text/byte_pair_encoding.h"
+#include "runtime/text/character_ids.h"
 #include "runtime/text/text_encoder.h"
 #include "runtime/text/vocabulary.h"
 
@@ -53,7 +53,7 @@ class SentencePieceEncoder : public TextEncoder {
   const bool adds_space_prefix_;
   // Symbols: token ids; from vocabulary size on, characters that are in tokens but are none; a
   // negative number -1 - c for any other character c.
-  absl::flat_hash_map<char32_t, int32_t> symbols_;
+  CharacterIds symbols_;
   std::vector<char32_t> extra_characters_;         // of symbol size + i
   absl::flat_hash_set<char32_t> joined_to_space_;  // some merge joins them with a space after them
   struct PairOfToken {
