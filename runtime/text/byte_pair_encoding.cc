@@ -12,6 +12,11 @@ constexpr size_t kShortSymbols = 32;
 // A pass over all symbols costs as much as keeping book of a tenth of them.
 constexpr size_t kPassSymbolsPerPair = 16;
 
+// So few pairs of one rank are those of a text's beginning or end, as where a space is put before a
+// megabyte of one word; so many times a pass is spent on them.
+constexpr size_t kStrayPairs = 8;
+constexpr int kStrayPassesMax = 4;
+
 constexpr uint32_t kNoPosition = UINT32_MAX;
 constexpr int32_t kMergedAway = INT32_MIN;
 
@@ -114,6 +119,7 @@ bool SymbolMerger::MergeInPasses(std::vector<int32_t>* symbols) {
   for (size_t i = 0; i + 1 < symbols->size(); ++i) {
     merges_.push_back(pairs_->Find((*symbols)[i], (*symbols)[i + 1]));
   }
+  int stray_passes = 0;
   while (true) {
     int32_t lowest = kNoMerge;
     size_t count = 0;
@@ -127,7 +133,8 @@ bool SymbolMerger::MergeInPasses(std::vector<int32_t>* symbols) {
     if (lowest == kNoMerge) {
       return true;
     }
-    if (count * kPassSymbolsPerPair < symbols->size()) {
+    if (count * kPassSymbolsPerPair < symbols->size() &&
+        (count > kStrayPairs || ++stray_passes > kStrayPassesMax)) {
       return false;
     }
     MergeAllOf(lowest, symbols);

@@ -103,6 +103,26 @@ TEST(SymbolMerger, ANewPairOfALowerRankGoesBeforeTheRestOfThePass) {
   EXPECT_EQ(symbols, expected);
 }
 
+TEST(SymbolMerger, AFewPairsOfLowerRankBeforeALongRunMergeFirst) {
+  // 0 1 -> 10 again and again; strays 2 0 -> 20, 3 0 -> 21, ... of lower ranks, each once.
+  Pairs pairs = {{{0, 1}, {90, 10}}, {{10, 10}, {91, 11}}, {{1, 20}, {5, 12}}};
+  for (int strays = 1; strays <= 6; ++strays) {
+    pairs[{1 + strays, 0}] = {10 + strays, 19 + strays};
+    std::vector<int32_t> symbols;
+    for (int stray = 1; stray <= strays; ++stray) {
+      symbols.push_back(1 + stray);
+      for (int i = 0; i < 100; ++i) {
+        symbols.insert(symbols.end(), {0, 1});
+      }
+    }
+    const PairTable table = TableOf(pairs);
+    SymbolMerger merger(&table);
+    std::vector<int32_t> merged = symbols;
+    merger.Merge(&merged);
+    EXPECT_EQ(merged, MergeSlowly(pairs, symbols)) << strays;
+  }
+}
+
 TEST(PairTable, KeepsTheFirstOfRepeatedPairs) {
   PairTable table(2);
   table.Add(1, 2, {0, 3});
