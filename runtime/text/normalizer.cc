@@ -5,9 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/text/byte_level.h"
 #include "runtime/text/normal_form_table.h"
@@ -41,6 +41,25 @@ std::string MapBytes(absl::string_view text) {
     AppendUtf8(CharacterOfByte(static_cast<uint8_t>(byte)), &mapped);
   }
   return mapped;
+}
+
+// `pattern` is not empty.
+std::string ReplaceText(absl::string_view text, absl::string_view pattern,
+                        absl::string_view content) {
+  std::string result;
+  result.reserve(text.size() + text.size() / 2);
+  size_t done = 0;
+  for (size_t found = text.find(pattern[0]); found != absl::string_view::npos;) {
+    if (!absl::StartsWith(text.substr(found), pattern)) {
+      found = text.find(pattern[0], found + 1);
+      continue;
+    }
+    result.append(text.data() + done, found - done).append(content.data(), content.size());
+    done = found + pattern.size();
+    found = text.find(pattern[0], done);
+  }
+  result.append(text.data() + done, text.size() - done);
+  return result;
 }
 
 absl::StatusOr<std::string> ReplaceMatches(absl::string_view text, const CharacterPattern& pattern,
@@ -150,9 +169,8 @@ absl::StatusOr<std::string> Normalizer::Run(const Step& step, absl::string_view 
     case Kind::kPrepend:
       return text.empty() ? std::string() : absl::StrCat(step.content, text);
     case Kind::kReplaceText:
-      return step.pattern_text.empty()
-                 ? std::string(text)
-                 : absl::StrReplaceAll(text, {{step.pattern_text, step.content}});
+      return step.pattern_text.empty() ? std::string(text)
+                                       : ReplaceText(text, step.pattern_text, step.content);
     case Kind::kReplacePattern:
       return ReplaceMatches(text, *step.pattern, step.content);
     case Kind::kByteLevel:

@@ -30,6 +30,15 @@ TEST(Normalizer, LeavesOutWhatHappensAtTheEndsInTheMiddleOfAText) {
   EXPECT_EQ(*normalizer->Normalize(" A ", NormalizedPart::kMiddle), " a ");
 }
 
+TEST(Normalizer, ReplacesFromTheLeftWhatDoesNotOverlap) {
+  const auto normalizer = Normalizer::Create(
+      nlohmann::json::parse(R"({"type": "Replace", "pattern": {"String": "aba"}, "content": "-"})"),
+      "normalizer");
+  ASSERT_TRUE(normalizer.ok());
+  EXPECT_EQ(*normalizer->Normalize("ababa aab aaba ab"), "-ba aab a- ab");
+  EXPECT_EQ(*normalizer->Normalize(""), "");
+}
+
 TEST(Normalizer, RefusesWhatItDoesNotKnowByItsPlace) {
   const auto unknown = Normalizer::Create(
       nlohmann::json::parse(
