@@ -138,9 +138,12 @@ std::vector<SpecialTokenMatch> SpecialTokenFinder::Find(
       matches.push_back(match);
     }
   }
-  std::sort(
-      matches.begin(), matches.end(),
-      [](const SpecialTokenMatch& a, const SpecialTokenMatch& b) { return a.begin < b.begin; });
+  const auto before = [](const SpecialTokenMatch& a, const SpecialTokenMatch& b) {
+    return a.begin < b.begin;
+  };
+  if (!std::is_sorted(matches.begin(), matches.end(), before)) {
+    std::sort(matches.begin(), matches.end(), before);
+  }
   return matches;
 }
 
