@@ -1,6 +1,7 @@
-// How fast one thread turns text into token ids: tokenizer_speed MODEL TEXT_FILE. Prints MB/s (of
-// UTF-8, 10^6 bytes) of processor time, the best of a few passes: over the whole text at once, and
-// over it in pieces of the size of a prompt, each a call of its own.
+// How fast one thread turns texts into token ids: tokenizer_speed MODEL TEXT_FILE... Prints for
+// each MB/s (of UTF-8, 10^6 bytes) of processor time, the best of a few passes: over the whole text
+// at once, over it in pieces of the size of a prompt, each a call of its own, and over the whole
+// with the spellings of special tokens read as those.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
@@ -27,11 +29,16 @@ double ThreadSeconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// The tokens of `text` cut into pieces of `piece_bytes`; -1 after an error, which is printed.
-int64_t CountTokens(const text::Tokenizer& tokenizer, absl::string_view text, size_t piece_bytes) {
+struct Reading {
+  size_t bytes_a_call;
+  text::SpecialTokens special_tokens;
+};
+
+// The tokens of `text`; -1 after an error, which is printed.
+int64_t CountTokens(const text::Tokenizer& tokenizer, absl::string_view text, Reading reading) {
   int64_t tokens = 0;
-  for (size_t i = 0; i < text.size(); i += piece_bytes) {
-    const auto ids = tokenizer.Encode(text.substr(i, piece_bytes), text::SpecialTokens::kAsText,
+  for (size_t i = 0; i < text.size(); i += reading.bytes_a_call) {
+    const auto ids = tokenizer.Encode(text.substr(i, reading.bytes_a_call), reading.special_tokens,
                                       /*add_bos=*/false);
     if (!ids.ok()) {
       absl::FPrintF(stderr, "%s\n", ids.status().message());
@@ -42,28 +49,46 @@ int64_t CountTokens(const text::Tokenizer& tokenizer, absl::string_view text, si
   return tokens;
 }
 
-int Run(const std::string& model, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+bool Measure(const text::Tokenizer& tokenizer, absl::string_view text, Reading reading) {
+  double seconds = 1e9;
+  int64_t tokens = 0;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const double begin = ThreadSeconds();
+    tokens = CountTokens(tokenizer, text, reading);
+    seconds = std::min(seconds, ThreadSeconds() - begin);
+    if (tokens < 0) {
+      return false;
+    }
+  }
+  const auto bytes = static_cast<double>(text.size());
+  const bool is_parsed = reading.special_tokens == text::SpecialTokens::kParse;
+  absl::PrintF("%9d bytes a call%s: %.1f MB/s, %.2f bytes a token\n", reading.bytes_a_call,
+               is_parsed ? ", special tokens parsed" : "", bytes * 1e-6 / seconds,
+               bytes / static_cast<double>(tokens));
+  return true;
+}
+
+int Run(const std::string& model, const std::vector<std::string>& paths) {
   const absl::StatusOr<engine::ModelText> opened = engine::OpenModelText(model);
-  if (text.empty() || !opened.ok() || opened->tokenizer == nullptr) {
-    absl::FPrintF(stderr, "%s is empty, or no tokenizer: %s\n", path, opened.status().ToString());
+  if (!opened.ok() || opened->tokenizer == nullptr) {
+    absl::FPrintF(stderr, "%s: no tokenizer: %s\n", model, opened.status().ToString());
     return 1;
   }
-  for (const size_t piece_bytes : {text.size(), kPromptBytes}) {
-    double seconds = 1e9;
-    int64_t tokens = 0;
-    for (int pass = 0; pass < kPasses; ++pass) {
-      const double begin = ThreadSeconds();
-      tokens = CountTokens(*opened->tokenizer, text, piece_bytes);
-      seconds = std::min(seconds, ThreadSeconds() - begin);
-      if (tokens < 0) {
+  for (const std::string& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (text.empty()) {
+      absl::FPrintF(stderr, "%s is empty or cannot be read\n", path);
+      return 1;
+    }
+    absl::PrintF("%s\n", path);
+    for (const Reading reading : {Reading{text.size(), text::SpecialTokens::kAsText},
+                                  Reading{kPromptBytes, text::SpecialTokens::kAsText},
+                                  Reading{text.size(), text::SpecialTokens::kParse}}) {
+      if (!Measure(*opened->tokenizer, text, reading)) {
         return 1;
       }
     }
-    const auto bytes = static_cast<double>(text.size());
-    absl::PrintF("%9d bytes a call: %.1f MB/s, %.2f bytes a token\n", piece_bytes,
-                 bytes * 1e-6 / seconds, bytes / static_cast<double>(tokens));
   }
   return 0;
 }
@@ -72,9 +97,9 @@ int Run(const std::string& model, const std::string& path) {
 }  // namespace trireme
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: tokenizer_speed MODEL TEXT_FILE\n");
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: tokenizer_speed MODEL TEXT_FILE...\n");
     return 64;
   }
-  return trireme::Run(argv[1], argv[2]);
+  return trireme::Run(argv[1], {argv + 2, argv + argc});
 }
