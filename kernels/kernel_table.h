@@ -20,7 +20,13 @@
 //  * Activations quantise per group of 32: maximum = max |x|; d = maximum / 127; a =
 //  round-to-even(x * (127 / maximum)),
 //    as float32 operations in this order; all zero: d = 0, a = 0.
-//  * Float path (F32, F16, BF16, groups of floating point numbers such as F8_E4M3 and NF4, or any
+//  * BF16 matrix times bfloat16 activations, per output, pairs of columns in order, the second of a
+//  pair first:
+//      acc = fma(w[2p+1], x[2p+1], acc); acc = fma(w[2p], x[2p], acc).
+//    x is the activation rounded to nearest even. Weights below 2^-63 and rounded activations below
+//    2^-49 in magnitude count as 0. So every product and every sum is a multiple of 2^-126, none is
+//    denormal, and instructions that flush such numbers give the bits of those that do not.
+//  * Float path (F32, F16, groups of floating point numbers such as F8_E4M3 and NF4, or any
 //  format when float activations are asked for), per output, columns in order:
 //      acc = fma(w, x, acc), w the decoded float32: exact as specs/gguf-quants.md has it; a number
 //      times a float32 scale is rounded once, whatever the table and however many tokens.
@@ -56,6 +62,9 @@ inline constexpr int kGroupValues = 32;           // activation values that shar
 inline constexpr int kLeafCount = 8;              // leaves of a row-split matrix
 inline constexpr int kBlockTokens = 16;           // token slots of one KV block
 inline constexpr int kAttentionTileTokens = 128;  // keys of one tile; a whole number of KV blocks
+// Magnitudes that BF16 weights and bfloat16 activations have at least, or count as 0.
+inline constexpr float kBFloat16WeightMin = 0x1p-63F;
+inline constexpr float kBFloat16ActivationMin = 0x1p-49F;
 inline constexpr int kMatmulOutputsMax =
     3;  // matrices that one call multiplies with the same input
 static_assert(kAttentionTileTokens % kBlockTokens == 0);
@@ -99,7 +108,17 @@ struct QuantizeArgs {
       nullptr;  // quantized_bytes(tokens, columns) bytes, 64-byte aligned; the table's layout
 };
 
-// y[token, row] = sum over columns of weight[row, column] * x[token, column].
+struct RoundArgs {
+  const float* x = nullptr;  // [tokens, columns]
+  int64_t tokens = 0;
+  int64_t columns = 0;
+  int64_t x_stride = 0;
+  std::byte* rounded =
+      nullptr;  // rounded_bytes(tokens, columns) bytes, 64-byte aligned; the table's layout
+};
+
+// y[token, row] = sum over columns of weight[row, column] * x[token, column]. The activations are
+// x, or where that is null, quantized or rounded.
 struct MatmulOutput {
   const PackedSlice* slices =
       nullptr;  // [slice_count], by rising leaf_index; all of the same row count and format
@@ -111,11 +130,13 @@ struct MatmulOutput {
 };
 
 struct MatmulArgs {
-  const float* x = nullptr;  // [tokens, columns]; the float path reads it. Null: the integer path
+  const float* x = nullptr;  // [tokens, columns]
   int64_t x_stride = 0;
-  // Of the same rows; the integer path reads it, and may use what quantized_bytes asked for beyond
-  // the rows.
+  // Of the same rows, as `quantize` wrote them; outputs are of quantised formats. May use what
+  // quantized_bytes asked for beyond the rows.
   std::byte* quantized = nullptr;
+  // Of the same rows, as `round` wrote them; outputs are of BF16.
+  const std::byte* rounded = nullptr;
   int64_t tokens = 0;
   int64_t columns = 0;  // columns of x, the sum over an output's slices
   MatmulOutput outputs[kMatmulOutputsMax];
@@ -360,6 +381,7 @@ struct KernelTable {
   // Sizes in bytes; pure functions, callable before anything is loaded.
   int64_t (*packed_bytes)(const SliceShape& shape) = nullptr;
   int64_t (*quantized_bytes)(int64_t tokens, int64_t columns) = nullptr;
+  int64_t (*rounded_bytes)(int64_t tokens, int64_t columns) = nullptr;
   // Shared scratch that attention over `tokens` query rows, `query_heads` and contexts of `context`
   // positions may need.
   int64_t (*shared_scratch_bytes)(int64_t tokens, int64_t query_heads, int64_t head_dim,
@@ -369,6 +391,7 @@ struct KernelTable {
   void (*pack)(const PackArgs& args) = nullptr;
 
   void (*quantize)(const Execution& execution, const QuantizeArgs& args) = nullptr;
+  void (*round)(const Execution& execution, const RoundArgs& args) = nullptr;  // to bfloat16
   void (*matmul)(const Execution& execution, const MatmulArgs& args) = nullptr;
   void (*embedding)(const Execution& execution, const EmbeddingArgs& args) = nullptr;
   void (*rms_norm)(const Execution& execution, const RmsNormArgs& args) = nullptr;

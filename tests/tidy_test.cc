@@ -68,6 +68,7 @@ const std::map<std::string, std::string>& TestedElsewhere() {
       {"kernels/cpu/kernels_amx.cc", "tests/kernels/check_kernels.cc"},
       {"kernels/cpu/kernels_avx2.cc", "tests/kernels/check_kernels.cc"},
       {"kernels/cpu/kernels_avx512.cc", "tests/kernels/check_kernels.cc"},
+      {"kernels/cpu/kernels_avx512bf16.cc", "tests/kernels/check_kernels.cc"},
       {"kernels/cpu/kernels_neon.cc", "tests/kernels/check_kernels.cc"},
       {"kernels/cpu/kernels_portable.cc", "tests/kernels/check_kernels.cc"},
       {"kernels/cpu/machine_limits.cc", "tests/kernels/machine_limits_test.cc"},

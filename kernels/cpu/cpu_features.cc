@@ -26,6 +26,7 @@ constexpr uint32_t kLeaf7EbxAvx2 = Bit(5);
 constexpr uint32_t kLeaf7EbxAvx512 = Bit(16) | Bit(17) | Bit(30) | Bit(31);  // F, DQ, BW, VL
 constexpr uint32_t kLeaf7EcxVnni = Bit(11);
 constexpr uint32_t kLeaf7EdxAmx = Bit(22) | Bit(23) | Bit(24);  // AMX-BF16, AVX512-FP16, AMX-TILE
+constexpr uint32_t kLeaf7OneEaxBf16 = Bit(5);
 constexpr uint32_t kSavedYmm = Bit(1) | Bit(2);
 constexpr uint32_t kSavedZmm = kSavedYmm | Bit(5) | Bit(6) | Bit(7);
 constexpr uint32_t kSavedTiles = Bit(17) | Bit(18);
@@ -58,6 +59,10 @@ CpuFeatures DetectCpuFeatures() {
   features.has_avx512 = features.has_avx2 && HasAll(saved, kSavedZmm) &&
                         HasAll(b, kLeaf7EbxAvx512) && HasAll(c, kLeaf7EcxVnni);
   features.has_amx = features.has_avx512 && HasAll(saved, kSavedTiles) && HasAll(d, kLeaf7EdxAmx);
+  // Leaf 7 itself says in eax how many subleaves it has.
+  features.has_avx512_bf16 = features.has_avx512 && a >= 1 &&
+                             __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
+                             HasAll(a, kLeaf7OneEaxBf16);
   return features;
 }
 

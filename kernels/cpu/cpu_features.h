@@ -5,8 +5,9 @@
 namespace trireme::kernels::cpu {
 
 struct CpuFeatures {
-  bool has_avx2 = false;    // AVX2, FMA and F16C, with the registers saved by the system
-  bool has_avx512 = false;  // AVX-512 F, BW, DQ, VL and VNNI, likewise; implies has_avx2
+  bool has_avx2 = false;         // AVX2, FMA and F16C, with the registers saved by the system
+  bool has_avx512 = false;       // AVX-512 F, BW, DQ, VL and VNNI, likewise; implies has_avx2
+  bool has_avx512_bf16 = false;  // vdpbf16ps; implies has_avx512
   // AMX tiles of bfloat16, and AVX-512 FP16, likewise; implies has_avx512. The system saves tiles
   // for processes only that asked for it.
   bool has_amx = false;

@@ -11,6 +11,10 @@ extern const KernelTable kTable;
 namespace trireme::kernels::avx512 {
 extern const KernelTable kTable;
 }
+namespace trireme::kernels::avx512bf16 {
+// That of avx512 with the instruction for pairs of bfloat16 numbers.
+const KernelTable& Table();
+}  // namespace trireme::kernels::avx512bf16
 namespace trireme::kernels::amx {
 // That of avx512 with the tile unit for products of many tokens.
 const KernelTable& Table();

@@ -18,7 +18,10 @@ namespace trireme::kernels::portable {
 #include "kernels/cpu/decode_groups.inc"
 #include "kernels/cpu/matmul_tiles.inc"
 #include "kernels/cpu/number_tiles.inc"
+#include "kernels/cpu/pair_fma.inc"
+#include "kernels/cpu/pair_tiles.inc"
 #include "kernels/cpu/matmul_products.inc"
+#include "kernels/cpu/matmul_tasks.inc"
 #include "kernels/cpu/matmul.inc"
 #include "kernels/cpu/norm_rope_activation.inc"
 #include "kernels/cpu/shared_rows.inc"
@@ -32,9 +35,11 @@ constinit const KernelTable kTable = {
     .name = "portable",
     .packed_bytes = cpu::PackedBytes,
     .quantized_bytes = QuantizedBytes,
+    .rounded_bytes = RoundedBytes,
     .shared_scratch_bytes = AttentionScratchBytes,
     .pack = cpu::Pack,
     .quantize = Quantize,
+    .round = Round,
     .matmul = Matmul,
     .embedding = cpu::Embedding,
     .rms_norm = RmsNorm,

@@ -17,8 +17,20 @@ template <typename Block>
 int64_t PanelBytes(const SliceShape& shape) {
   if constexpr (HasGroups(InfoOf(Block::kFormat))) {
     return GroupedPanelBytes(Block::kTraits, shape.columns, shape.first_column);
+  } else if constexpr (Block::kFormat == WeightFormat::kBF16) {
+    return PairPanelBytes(shape.columns);
   } else {
     return FloatPanelBytes(shape.columns, sizeof(Block));
+  }
+}
+
+// Where column k of a row lies in a panel without groups, in values.
+template <typename Block>
+int64_t PlaceOf(int64_t k, int lane) {
+  if constexpr (Block::kFormat == WeightFormat::kBF16) {
+    return (k / 2 * kPanelRows + lane) * 2 + k % 2;
+  } else {
+    return k * kPanelRows + lane;
   }
 }
 
@@ -219,9 +231,14 @@ void PackGroupedPanel(const PackArgs& args, const std::byte* source, int rows, s
 template <typename Block>
 void PackFloatRow(const SliceShape& shape, const std::byte* source, std::byte* panel, int lane) {
   constexpr int64_t kBytes = sizeof(Block);
+  constexpr int64_t kRun = Block::kFormat == WeightFormat::kBF16 ? 2 : 1;  // columns side by side
   const std::byte* first = source + shape.first_column * kBytes;
-  for (int64_t k = 0; k < shape.columns; ++k) {
-    std::memcpy(panel + (k * kPanelRows + lane) * kBytes, first + k * kBytes, kBytes);
+  int64_t k = 0;
+  for (; k + kRun <= shape.columns; k += kRun) {
+    std::memcpy(panel + PlaceOf<Block>(k, lane) * kBytes, first + k * kBytes, kRun * kBytes);
+  }
+  if (k < shape.columns) {
+    std::memcpy(panel + PlaceOf<Block>(k, lane) * kBytes, first + k * kBytes, kBytes);
   }
 }
 
@@ -254,7 +271,7 @@ void DecodeFloatRow(const SliceShape& shape, const std::byte* panel, int lane, f
   constexpr int64_t kBytes = sizeof(Block);
   for (int64_t k = 0; k < shape.columns; ++k) {
     Block block;
-    std::memcpy(&block, panel + (k * kPanelRows + lane) * kBytes, sizeof(Block));
+    std::memcpy(&block, panel + PlaceOf<Block>(k, lane) * kBytes, sizeof(Block));
     values[k] = block.Value(0);
   }
 }

@@ -21,10 +21,11 @@
 //     kGroupHalf); else byte factor[16] for each of its FactorBytes.
 //   scales of a piece: with superblocks half scale[16], then half minimum[16] if there is one, or
 //     float32 scale[16].
-// A panel of F32, F16 or BF16 is [columns][16 rows] of the stored values.
+// A panel of F32 or F16 is [columns][16 rows] of the stored values. One of BF16 is [pairs of
+// columns][16 rows][2]; behind an odd last column stands a zero.
 //
 // Activations. Row of a token: int8 codes[columns]; then arrays of one 4-byte value per group, in
-// the order of QuantizedArray.
+// the order of QuantizedArray. A row of bfloat16 activations is the table's own (pair_*.inc).
 //
 // The constants and functions of this header are internal to each source that includes it, because
 // objects of several instruction sets do.
@@ -136,6 +137,9 @@ constexpr int64_t GroupedPanelBytes(GroupTraits traits, int64_t columns, int64_t
 constexpr int64_t FloatPanelBytes(int64_t columns, int64_t element_bytes) {
   return RoundUp(columns * kPanelRows * element_bytes, kVectorBytes);
 }
+
+// Of BF16, or of a run of its columns that starts at an even one.
+constexpr int64_t PairPanelBytes(int64_t columns) { return (columns + 1) / 2 * kVectorBytes; }
 
 // The arrays behind the codes of a quantised activation row.
 enum QuantizedArray : int {

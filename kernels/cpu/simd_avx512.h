@@ -2,7 +2,7 @@
 // verbs over two registers, simd_portable.h over arrays, so that code over 16 lanes is written
 // once, in .inc files. Everything has internal linkage and lies in the table's own namespace:
 // objects with different -m flags must not share an inline function. Include from
-// kernels_{avx512,amx}.cc only.
+// kernels_{avx512,avx512bf16,amx}.cc only.
 //
 // Masks select lanes; "Tail" verbs touch the first `count` lanes only (0 <= count <= 16) and
 // neither read nor write memory beyond them; the lanes beyond are +0 after a load.

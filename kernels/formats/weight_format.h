@@ -50,10 +50,21 @@ struct WeightFormatInfo {
   const char* name;    // as in GGUF: "Q4_K"; of formats that no file has, as publishers say
   int storage_values;  // values in one storage block of a file: 1, 32, 64, 128 or 256
   int storage_bytes;   // bytes of that block
-  bool is_quantized;   // multiplied as integers with quantised activations, unless float32
-                       // activations are asked for; the others take float32 activations only
+  bool is_quantized;   // multiplied as integers
   bool is_in_files;    // else blocks of it are made when a published matrix is loaded
 };
+
+// What weights multiply, unless float32 activations are asked for.
+enum class ActivationKind : uint8_t {
+  kFloat32,
+  kBFloat16,
+  kInt8,  // in groups of 32 with scales
+};
+constexpr ActivationKind ActivationKindOf(const WeightFormatInfo& info) {
+  return info.is_quantized                    ? ActivationKind::kInt8
+         : info.format == WeightFormat::kBF16 ? ActivationKind::kBFloat16
+                                              : ActivationKind::kFloat32;
+}
 
 // Whether weights come in groups of 32 columns, with scales.
 constexpr bool HasGroups(const WeightFormatInfo& info) { return info.storage_values > 1; }

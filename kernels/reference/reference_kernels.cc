@@ -9,6 +9,7 @@
 #include "kernels/formats/group_scales.h"
 #include "kernels/reference/quantize_row.h"
 #include "kernels/reference/reference_rows.h"
+#include "kernels/scalar_types.h"
 
 namespace trireme::kernels::reference {
 namespace {
@@ -44,6 +45,22 @@ void Pack(const PackArgs& args) {
 void Quantize(const Execution& execution, const QuantizeArgs& args) {
   execution.pool->ParallelFor(args.tokens, [&](int64_t token, int /*worker_index*/) {
     QuantizeRow(args.x + token * args.x_stride, args.columns, args.quantized, token, args.tokens);
+  });
+}
+
+int64_t RoundedBytes(int64_t tokens, int64_t columns) {
+  return tokens * columns * static_cast<int64_t>(sizeof(uint16_t));
+}
+
+// Rows of bfloat16 numbers, [tokens, columns].
+void Round(const Execution& execution, const RoundArgs& args) {
+  auto* rounded = reinterpret_cast<uint16_t*>(args.rounded);
+  execution.pool->ParallelFor(args.tokens, [&](int64_t token, int /*worker_index*/) {
+    for (int64_t column = 0; column < args.columns; ++column) {
+      const uint16_t value = FloatToBFloat16(args.x[token * args.x_stride + column]);
+      const bool counts_as_zero = std::fabs(BFloat16ToFloat(value)) < kBFloat16ActivationMin;
+      rounded[token * args.columns + column] = counts_as_zero ? uint16_t{0} : value;
+    }
   });
 }
 
@@ -114,6 +131,24 @@ float FloatChain(const SliceShape& shape, const std::byte* row, const float* x) 
   return sum;
 }
 
+// Of BF16 weights and rounded activations.
+float PairChain(const SliceShape& shape, const std::byte* row, const uint16_t* x) {
+  const auto* stored = reinterpret_cast<const uint16_t*>(row);
+  const auto add = [stored, x](int64_t column, float sum) {
+    const float weight = BFloat16ToFloat(stored[column]);
+    const bool counts_as_zero = std::fabs(weight) < kBFloat16WeightMin;
+    return std::fma(counts_as_zero ? 0.0F : weight, BFloat16ToFloat(x[column]), sum);
+  };
+  float sum = 0;
+  for (int64_t column = 0; column < shape.columns; column += 2) {
+    if (column + 1 < shape.columns) {
+      sum = add(column + 1, sum);
+    }
+    sum = add(column, sum);
+  }
+  return sum;
+}
+
 // Row `row` of `slice` times columns first_column.. of token `token`.
 float Partial(const MatmulArgs& args, const PackedSlice& slice, int64_t row, int64_t token,
               int64_t first_column) {
@@ -123,12 +158,17 @@ float Partial(const MatmulArgs& args, const PackedSlice& slice, int64_t row, int
     if (args.x != nullptr) {
       return FloatChain<Block>(slice.shape, data, args.x + token * args.x_stride + first_column);
     }
+    if constexpr (Block::kFormat == WeightFormat::kBF16) {
+      return PairChain(
+          slice.shape, data,
+          reinterpret_cast<const uint16_t*>(args.rounded) + token * args.columns + first_column);
+    }
     if constexpr (InfoOf(Block::kFormat).is_quantized) {
       const QuantizedRow activations = RowOf(args.quantized, token, args.columns);
       return IntegerChain<Block>(slice.shape, data, activations.codes + first_column,
                                  activations.scales + first_column / kGroupValues);
     }
-    __builtin_unreachable();  // float formats have no integer path
+    __builtin_unreachable();  // the others have the float path only
   });
 }
 
@@ -177,9 +217,11 @@ constexpr KernelTable kReferenceTable = {
     .name = "reference",
     .packed_bytes = PackedBytes,
     .quantized_bytes = QuantizedBytes,
+    .rounded_bytes = RoundedBytes,
     .shared_scratch_bytes = SharedScratchBytes,
     .pack = Pack,
     .quantize = Quantize,
+    .round = Round,
     .matmul = Matmul,
     .embedding = Embedding,
     .rms_norm = RmsNorm,

@@ -19,7 +19,6 @@ struct Layer {
   int64_t columns;
   std::vector<int64_t> rows;  // of each output
   int leaves;
-  bool float_activations = false;
 };
 
 struct Copy {
@@ -94,12 +93,22 @@ void TimeLayer(const KernelTable& table, TestExecution& execution, const Machine
   for (const int64_t tokens : token_counts) {
     std::vector<float> x(static_cast<size_t>(tokens * layer.columns));
     random.FillNormal(x.data(), tokens * layer.columns);
-    GuardedBytes quantized(table.quantized_bytes(tokens, layer.columns));
-    table.quantize(execution.get(),
-                   {x.data(), tokens, layer.columns, layer.columns, quantized.data()});
-    MatmulArgs args{.x = layer.float_activations ? x.data() : nullptr,
+    const ActivationKind kind = ActivationKindOf(InfoOf(layer.format));
+    GuardedBytes quantized(
+        kind == ActivationKind::kInt8 ? table.quantized_bytes(tokens, layer.columns) : 0);
+    GuardedBytes rounded(
+        kind == ActivationKind::kBFloat16 ? table.rounded_bytes(tokens, layer.columns) : 0);
+    if (kind == ActivationKind::kInt8) {
+      table.quantize(execution.get(),
+                     {x.data(), tokens, layer.columns, layer.columns, quantized.data()});
+    } else if (kind == ActivationKind::kBFloat16) {
+      table.round(execution.get(),
+                  {x.data(), tokens, layer.columns, layer.columns, rounded.data()});
+    }
+    MatmulArgs args{.x = kind == ActivationKind::kFloat32 ? x.data() : nullptr,
                     .x_stride = layer.columns,
-                    .quantized = quantized.data(),
+                    .quantized = kind == ActivationKind::kInt8 ? quantized.data() : nullptr,
+                    .rounded = kind == ActivationKind::kBFloat16 ? rounded.data() : nullptr,
                     .tokens = tokens,
                     .columns = layer.columns,
                     .outputs = {},
@@ -117,8 +126,9 @@ void TimeLayer(const KernelTable& table, TestExecution& execution, const Machine
     });
     const double operations = 2 * weights * static_cast<double>(tokens) / seconds;
     const double bandwidth = static_cast<double>(copy_bytes) / seconds;
-    const double peak = layer.float_activations ? limits.float_operations_per_second
-                                                : limits.byte_operations_per_second;
+    // Of pairs too: how much more than fused multiply-adds their instruction gives.
+    const double peak = kind == ActivationKind::kInt8 ? limits.byte_operations_per_second
+                                                      : limits.float_operations_per_second;
     std::printf("  %-14s %-5s %4lld tokens %9.1f us %6.1f GB/s (%3.0f %%) %7.0f GOP/s (%3.0f %%)\n",
                 layer.name, InfoOf(layer.format).name, static_cast<long long>(tokens),
                 seconds * 1e6, bandwidth * 1e-9, 100 * bandwidth / limits.stream_bytes_per_second,
@@ -143,8 +153,8 @@ void BenchmarkMatmul(const KernelTable& table, int threads, const MachineLimits&
     TimeLayer(table, execution, limits, layer, kTokens);
   }
   for (const WeightFormatInfo& info : kWeightFormats) {
-    TimeLayer(table, execution, limits,
-              {"2048 x 2048", info.format, 2048, {2048}, 1, !info.is_quantized}, {1, 4, 8, 16, 32, 128});
+    TimeLayer(table, execution, limits, {"2048 x 2048", info.format, 2048, {2048}, 1},
+              {1, 4, 8, 16, 32, 128});
   }
 }
 

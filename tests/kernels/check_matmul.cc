@@ -39,7 +39,7 @@ struct ProductCase {
   std::string name;
   int64_t columns;
   int64_t tokens;
-  bool float_activations;
+  bool float_activations;                   // else what the outputs' format takes
   std::vector<int64_t> slice_columns = {};  // of every output; empty: one slice of all columns
   std::vector<int> leaf_indices = {};       // as slice_columns
   struct Output {
@@ -50,6 +50,43 @@ struct ProductCase {
   int64_t first_column = 0;  // where the columns start in the stored matrix
   WeightFill fill = WeightFill::kOrdinary;
   bool hard_activations = false;
+  float activation_size = 1;
+};
+
+// The activations of one product, in a table's layout.
+struct Inputs {
+  GuardedBytes quantized;
+  GuardedBytes rounded;
+
+  Inputs(const KernelTable& table, const Execution& execution, ActivationKind kind, const float* x,
+         int64_t tokens, int64_t columns)
+      : quantized(kind == ActivationKind::kInt8 ? table.quantized_bytes(tokens, columns) : 0),
+        rounded(kind == ActivationKind::kBFloat16 ? table.rounded_bytes(tokens, columns) : 0) {
+    if (kind == ActivationKind::kInt8) {
+      table.quantize(execution, {.x = x,
+                                 .tokens = tokens,
+                                 .columns = columns,
+                                 .x_stride = columns,
+                                 .quantized = quantized.data()});
+    } else if (kind == ActivationKind::kBFloat16) {
+      table.round(execution, {.x = x,
+                              .tokens = tokens,
+                              .columns = columns,
+                              .x_stride = columns,
+                              .rounded = rounded.data()});
+    }
+  }
+
+  MatmulArgs Args(ActivationKind kind, const float* x, int64_t tokens, int64_t columns) {
+    return {.x = kind == ActivationKind::kFloat32 ? x : nullptr,
+            .x_stride = columns,
+            .quantized = kind == ActivationKind::kInt8 ? quantized.data() : nullptr,
+            .rounded = kind == ActivationKind::kBFloat16 ? rounded.data() : nullptr,
+            .tokens = tokens,
+            .columns = columns,
+            .outputs = {},
+            .output_count = 0};
+  }
 };
 
 void MakeHard(float* x, int64_t tokens, int64_t columns) {
@@ -112,21 +149,11 @@ std::vector<float> RunProduct(Checker& checker, bool is_reference, const Product
   const KernelTable& table = is_reference ? checker.reference : checker.table;
   const Execution& execution =
       is_reference ? checker.reference_execution.get() : checker.execution.get();
-  GuardedBytes quantized(c.float_activations ? 0 : table.quantized_bytes(c.tokens, c.columns));
-  if (!c.float_activations) {
-    table.quantize(execution, {.x = x.data(),
-                               .tokens = c.tokens,
-                               .columns = c.columns,
-                               .x_stride = c.columns,
-                               .quantized = quantized.data()});
-  }
-  MatmulArgs args{.x = c.float_activations ? x.data() : nullptr,
-                  .x_stride = c.columns,
-                  .quantized = quantized.data(),
-                  .tokens = c.tokens,
-                  .columns = c.columns,
-                  .outputs = {},
-                  .output_count = static_cast<int>(products.size())};
+  const ActivationKind kind = c.float_activations ? ActivationKind::kFloat32
+                                                  : ActivationKindOf(InfoOf(c.outputs[0].format));
+  Inputs inputs(table, execution, kind, x.data(), c.tokens, c.columns);
+  MatmulArgs args = inputs.Args(kind, x.data(), c.tokens, c.columns);
+  args.output_count = static_cast<int>(products.size());
   std::vector<std::vector<PackedSlice>> slices;
   std::vector<Guarded<float>> results;
   slices.reserve(products.size());
@@ -155,14 +182,15 @@ std::vector<float> RunProduct(Checker& checker, bool is_reference, const Product
                      c.name + ": guards of the packed slice");
     }
   }
-  checker.Expect(quantized.GuardsAreIntact(), c.name + ": guards of the activations");
+  checker.Expect(inputs.quantized.GuardsAreIntact() && inputs.rounded.GuardsAreIntact(),
+                 c.name + ": guards of the activations");
   return all;
 }
 
 void CheckProduct(Checker& checker, ProductCase c) {
   c.name = "matmul " + c.name + " tokens " + std::to_string(c.tokens) + " columns " +
            std::to_string(c.columns) + " first " + std::to_string(c.first_column) +
-           (c.float_activations ? " float" : " integer");
+           (c.float_activations ? " float" : "");
   for (const ProductCase::Output& output : c.outputs) {
     c.name += std::string(" ") + InfoOf(output.format).name + "x" + std::to_string(output.rows);
   }
@@ -170,6 +198,9 @@ void CheckProduct(Checker& checker, ProductCase c) {
   std::vector<Product> products = MakeProducts(checker, random, c);
   std::vector<float> x(static_cast<size_t>(c.tokens * c.columns));
   random.FillNormal(x.data(), c.tokens * c.columns);
+  for (float& value : x) {
+    value *= c.activation_size;
+  }
   if (c.hard_activations) {
     MakeHard(x.data(), c.tokens, c.columns);
   }
@@ -189,7 +220,7 @@ void CheckEveryFormat(Checker& checker) {
   for (const WeightFormatInfo& info : kWeightFormats) {
     const int64_t odd = HasGroups(info) ? 0 : 5;
     for (const bool float_activations : {false, true}) {
-      if (!info.is_quantized && !float_activations) {
+      if (ActivationKindOf(info) == ActivationKind::kFloat32 && !float_activations) {
         continue;
       }
       for (const int64_t tokens : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
@@ -256,14 +287,14 @@ void CheckLeaves(Checker& checker) {
       {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 3, 5, 7}, {3}, {4, 5, 6, 7}, {1, 6}};
   for (const WeightFormat format :
        {WeightFormat::kQ4_1, WeightFormat::kQ6_K, WeightFormat::kQ2_K, WeightFormat::kIQ3_S,
-        WeightFormat::kMXFP4, WeightFormat::kNVFP4, WeightFormat::kF16, WeightFormat::kF8_E4M3,
+        WeightFormat::kMXFP4, WeightFormat::kNVFP4, WeightFormat::kBF16, WeightFormat::kF8_E4M3,
         WeightFormat::kMXFP8, WeightFormat::kNF4, WeightFormat::kNVFP4_DIV}) {
     for (const std::vector<int>& leaves : kLeafSets) {
       for (const int64_t tokens : {1, 5, 40}) {
         ProductCase c{.name = "leaves",
                       .columns = 0,
                       .tokens = tokens,
-                      .float_activations = !InfoOf(format).is_quantized,
+                      .float_activations = false,
                       .outputs = {{format, 70}}};
         for (const int leaf : leaves) {
           c.slice_columns.push_back(leaf == leaves.front() ? 128 : 64);
@@ -297,6 +328,31 @@ void CheckSeveralOutputs(Checker& checker) {
                            .tokens = tokens,
                            .float_activations = true,
                            .outputs = {{WeightFormat::kBF16, 96}, {WeightFormat::kQ5_K, 33}}});
+    CheckProduct(checker, {.name = "two outputs",
+                           .columns = 357,
+                           .tokens = tokens,
+                           .float_activations = false,
+                           .outputs = {{WeightFormat::kBF16, 96}, {WeightFormat::kBF16, 33}}});
+  }
+}
+
+// BF16 weights and bfloat16 activations at the ends of their range: some count as 0, some products
+// are as small as float32 has without loss, some sums overflow.
+void CheckPairs(Checker& checker) {
+  for (const int64_t tokens : {1, 7, 12, 13, 25, 60, 130}) {
+    for (const int64_t columns : {1, 2, 31, 95, 1057}) {
+      for (const float size : {1.0F, 2 * kBFloat16ActivationMin, 0x1p120F, 0x1p127F}) {
+        for (const WeightFill fill : {WeightFill::kOrdinary, WeightFill::kTinyScales}) {
+          CheckProduct(checker, {.name = "pairs of size " + std::to_string(size),
+                                 .columns = columns,
+                                 .tokens = tokens,
+                                 .float_activations = false,
+                                 .outputs = {{WeightFormat::kBF16, 34}},
+                                 .fill = fill,
+                                 .activation_size = size});
+        }
+      }
+    }
   }
 }
 
@@ -374,19 +430,12 @@ void CheckBatchInvariance(Checker& checker) {
     const PackedSlice slice{pair.shape, 0, pair.packed.data()};
     const Execution& execution = checker.execution.get();
     const auto multiply = [&](int64_t first, int64_t tokens, float* y) {
-      GuardedBytes quantized(checker.table.quantized_bytes(tokens, kColumns));
-      checker.table.quantize(execution, {.x = x.data() + first * kColumns,
-                                         .tokens = tokens,
-                                         .columns = kColumns,
-                                         .x_stride = kColumns,
-                                         .quantized = quantized.data()});
-      MatmulArgs args{.x = info.is_quantized ? nullptr : x.data() + first * kColumns,
-                      .x_stride = kColumns,
-                      .quantized = quantized.data(),
-                      .tokens = tokens,
-                      .columns = kColumns,
-                      .outputs = {{&slice, 1, kRows, y, kRows}},
-                      .output_count = 1};
+      const ActivationKind kind = ActivationKindOf(info);
+      const float* const rows = x.data() + first * kColumns;
+      Inputs inputs(checker.table, execution, kind, rows, tokens, kColumns);
+      MatmulArgs args = inputs.Args(kind, rows, tokens, kColumns);
+      args.outputs[0] = {&slice, 1, kRows, y, kRows};
+      args.output_count = 1;
       checker.table.matmul(execution, args);
     };
     std::vector<float> together(kTokens * kRows);
@@ -439,6 +488,7 @@ void CheckMatmul(Checker& checker) {
   CheckEveryFormat(checker);
   CheckLeaves(checker);
   CheckSeveralOutputs(checker);
+  CheckPairs(checker);
   CheckNumbersMultiplyAsF32(checker);
   CheckBatchInvariance(checker);
   CheckEmbedding(checker);

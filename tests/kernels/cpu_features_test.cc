@@ -43,6 +43,7 @@ TEST(CpuFeatures, AgreeWithTheKernel) {
   EXPECT_EQ(features.has_avx2, HasAll(flags, {"avx2", "fma", "f16c"}));
   EXPECT_EQ(features.has_avx512, HasAll(flags, {"avx2", "fma", "f16c", "avx512f", "avx512bw",
                                                 "avx512dq", "avx512vl", "avx512_vnni"}));
+  EXPECT_EQ(features.has_avx512_bf16, features.has_avx512 && HasAll(flags, {"avx512_bf16"}));
   EXPECT_EQ(features.has_amx,
             features.has_avx512 && HasAll(flags, {"amx_tile", "amx_bf16", "avx512_fp16"}));
   EXPECT_EQ(features.has_neon_dot, HasAll(flags, {"asimddp", "atomics", "asimdrdm", "crc32"}));

@@ -43,9 +43,11 @@ TEST(KernelTable, EveryEntryIsFilled) {
     const KernelTable& table = *list.tables[i];
     EXPECT_NE(table.packed_bytes, nullptr) << table.name;
     EXPECT_NE(table.quantized_bytes, nullptr) << table.name;
+    EXPECT_NE(table.rounded_bytes, nullptr) << table.name;
     EXPECT_NE(table.shared_scratch_bytes, nullptr) << table.name;
     EXPECT_NE(table.pack, nullptr) << table.name;
     EXPECT_NE(table.quantize, nullptr) << table.name;
+    EXPECT_NE(table.round, nullptr) << table.name;
     EXPECT_NE(table.matmul, nullptr) << table.name;
     EXPECT_NE(table.embedding, nullptr) << table.name;
     EXPECT_NE(table.rms_norm, nullptr) << table.name;
@@ -61,6 +63,7 @@ TEST(KernelTable, OnlyTablesThatTheProcessorRunsAreListed) {
   const cpu::CpuFeatures features = cpu::DetectCpuFeatures();
   EXPECT_EQ(FindKernelTable("avx2") != nullptr, features.has_avx2);
   EXPECT_EQ(FindKernelTable("avx512") != nullptr, features.has_avx512);
+  EXPECT_EQ(FindKernelTable("avx512bf16") != nullptr, features.has_avx512_bf16);
   EXPECT_EQ(FindKernelTable("neon") != nullptr, features.has_neon_dot);
   EXPECT_TRUE(features.has_amx || FindKernelTable("amx") == nullptr);
 }

@@ -116,6 +116,27 @@ TEST(PackedLayout, TwoBitCodesLieInPairs) {
   }
 }
 
+TEST(PackedLayout, ColumnsOfBF16LieInPairs) {
+  // Row 3 of 17 holds the bits 1, 2, 3 of three columns; all other rows zeros.
+  constexpr int64_t kColumns = 3;
+  std::vector<uint16_t> rows(17 * kColumns);
+  for (int i = 0; i < kColumns; ++i) {
+    rows[3 * kColumns + i] = static_cast<uint16_t>(i + 1);
+  }
+  const SliceShape shape{WeightFormat::kBF16, 17, kColumns, 0};
+  check::GuardedBytes packed(PackedBytes(shape));
+  ASSERT_EQ(PackedBytes(shape), 2 * 2 * 64);  // two panels of two pairs
+  Pack({shape, reinterpret_cast<const std::byte*>(rows.data()), kColumns * 2, packed.data()});
+  for (int i = 0; i < 4; ++i) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, packed.data() + i / 2 * 64 + 3 * 4 + i % 2 * 2, sizeof(bits));
+    EXPECT_EQ(bits, i < kColumns ? i + 1 : 0) << i;
+  }
+  float values[kColumns];
+  DecodePackedRow(shape, packed.data(), 3, values);
+  EXPECT_EQ(values[2], 3 * 0x1p-133F);
+}
+
 TEST(PackedLayout, RowsFillUpToPanels) {
   EXPECT_EQ(PackedBytes({WeightFormat::kQ8_0, 17, 32, 0}), 2 * (512 + 64));
   EXPECT_EQ(PackedBytes({WeightFormat::kF16, 17, 3, 0}), 2 * 128);  // 96 bytes padded to 128

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/formats/all_formats.h"
+#include "kernels/kernel_table.h"
 #include "kernels/scalar_types.h"
 
 namespace trireme::kernels::check {
@@ -118,8 +119,10 @@ void FillScales(Random& random, WeightFormat format, WeightFill fill, std::byte*
   }
 }
 
-void FillFloat(Random& random, WeightFormat format, std::byte* target) {
-  const float value = random.Normal();
+// Tiny numbers of BF16 lie on both sides of what counts as 0 in its own product.
+void FillFloat(Random& random, WeightFormat format, WeightFill fill, std::byte* target) {
+  const bool is_tiny = fill == WeightFill::kTinyScales && format == WeightFormat::kBF16;
+  const float value = random.Normal() * (is_tiny ? kBFloat16WeightMin : 1);
   if (format == WeightFormat::kF32) {
     std::memcpy(target, &value, sizeof(value));
   } else {
@@ -129,7 +132,7 @@ void FillFloat(Random& random, WeightFormat format, std::byte* target) {
 
 void FillBlock(Random& random, const WeightFormatInfo& info, WeightFill fill, std::byte* block) {
   if (!HasGroups(info) && fill != WeightFill::kAnyBits) {
-    FillFloat(random, info.format, block);
+    FillFloat(random, info.format, fill, block);
     return;
   }
   const std::byte extreme = random.Below(2) == 0 ? std::byte{0x00} : std::byte{0xFF};

@@ -3,11 +3,13 @@
 #include "kernels/reference/reference_kernels.h"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/formats/decode.h"
+#include "kernels/scalar_types.h"
 #include "tests/kernels/block_fixtures.h"
 #include "tests/kernels/check_harness.h"
 
@@ -97,6 +99,68 @@ TEST_P(ProductTest, QuantisedActivationsStayWithinFiveSigma) {
     EXPECT_NEAR(static_cast<double>(y[i]), exact[i], 5 * sigma[i] + kFloatTolerance * magnitudes[i])
         << i;
   }
+}
+
+// The product of one row of BF16 weights and one of activations, by every table; all must agree.
+float MultiplyPairs(const std::vector<float>& weights, const std::vector<float>& x) {
+  const auto columns = static_cast<int64_t>(x.size());
+  std::vector<uint16_t> stored;
+  for (const float weight : weights) {
+    stored.push_back(FloatToBFloat16(weight));
+  }
+  const KernelTableList list = RunnableKernelTables();
+  float first = 0;
+  for (int i = list.count - 1; i >= 0; --i) {
+    const KernelTable& table = *list.tables[i];
+    check::TestExecution execution(1, 64);
+    const SliceShape shape{WeightFormat::kBF16, 1, columns, 0};
+    check::GuardedBytes packed(table.packed_bytes(shape));
+    table.pack(
+        {shape, reinterpret_cast<const std::byte*>(stored.data()), columns * 2, packed.data()});
+    check::GuardedBytes rounded(table.rounded_bytes(1, columns));
+    table.round(execution.get(), {x.data(), 1, columns, columns, rounded.data()});
+    const PackedSlice slice{shape, 0, packed.data()};
+    float y = 0;
+    const MatmulArgs args{.x = nullptr,
+                          .x_stride = columns,
+                          .rounded = rounded.data(),
+                          .tokens = 1,
+                          .columns = columns,
+                          .outputs = {{&slice, 1, 1, &y, 1}},
+                          .output_count = 1};
+    table.matmul(execution.get(), args);
+    first = i == list.count - 1 ? y : first;
+    EXPECT_EQ(y, first) << table.name;
+  }
+  return first;
+}
+
+TEST(ReferenceKernels, TheSecondColumnOfAPairIsAddedFirst) {
+  // 2^24 + 1 is 2^24, so the order shows: in the columns' own order the first two are 0 and 1.
+  EXPECT_EQ(MultiplyPairs({1, 1, 1, 1}, {0, 0x1p24F, 1, -0x1p24F}), 1.0F);
+  EXPECT_EQ(MultiplyPairs({1, 1, 1, 1}, {0, 0x1p24F, -0x1p24F, 1}), 0.0F);
+  // And no pair is added up by itself first: that would give 2.
+  EXPECT_EQ(MultiplyPairs({1, 1, 1, 1, 1, 1}, {0, 0x1p24F, 1, 1, 0, -0x1p24F}), 0.0F);
+  // The last of an odd count stands alone.
+  EXPECT_EQ(MultiplyPairs({1, 1, 2}, {0, 0x1p24F, 3}), 0x1p24F + 6);
+}
+
+TEST(ReferenceKernels, ActivationsRoundToTheNearestEvenBFloat16) {
+  // Neighbours of 1 are 1 + 2^-7 and 1 - 2^-8.
+  EXPECT_EQ(MultiplyPairs({1}, {1 + 0x1p-8F}), 1.0F);
+  EXPECT_EQ(MultiplyPairs({1}, {1 + 0x1p-8F + 0x1p-23F}), 1 + 0x1p-7F);
+  EXPECT_EQ(MultiplyPairs({1}, {1 + 0x3p-8F}), 1 + 0x1p-6F);
+  EXPECT_EQ(MultiplyPairs({-1}, {1 - 0x1p-9F}), -1.0F);
+  EXPECT_TRUE(std::isinf(MultiplyPairs({1}, {0x1.FFp127F})));
+}
+
+TEST(ReferenceKernels, TinyPairsCountAsZero) {
+  EXPECT_EQ(MultiplyPairs({0x1p-63F}, {0x1p-49F}), 0x1p-112F);
+  EXPECT_EQ(MultiplyPairs({0x1.FEp-64F}, {1}), 0.0F);
+  EXPECT_EQ(MultiplyPairs({1}, {-0x1.FEp-50F}), 0.0F);
+  EXPECT_EQ(MultiplyPairs({1}, {0x1.FFp-50F}), 0x1p-49F);  // rounded first
+  // The least difference of two products: 2^-126, which no instruction flushes.
+  EXPECT_EQ(MultiplyPairs({0x1.02p-63F, 0x1p-63F}, {0x1.02p-49F, -0x1.04p-49F}), 0x1p-126F);
 }
 
 // Leaves 1 and 2 of a row 1, 1, 1, ... with activations that make the order of addition visible:

@@ -60,7 +60,7 @@ def is_hot(kind, name, loop):
     if kind == "amx":
         return count("tdpbf16ps") > 0
     decodes = count("vcvtph2ps", "vpermps") > 0 and count("vfmadd") > 0
-    return count("vpdpbusd") > 0 or ("NumberProduct" in name and decodes)
+    return count("vpdpbusd", "vdpbf16ps") > 0 or ("NumberProduct" in name and decodes)
 
 
 def limit_of(kind, name):
@@ -77,7 +77,7 @@ def main():
     objdump, objects = sys.argv[1], sys.argv[2:]
     checked, failures = 0, []
     for path in objects:
-        kind = re.match(r"kernels_(avx512|amx)\.cc", os.path.basename(path))
+        kind = re.match(r"kernels_(avx512|avx512bf16|amx)\.cc", os.path.basename(path))
         if not kind:
             continue
         for name, body in functions(objdump, path):
