@@ -24,11 +24,13 @@ std::string HashText(absl::string_view text) {
 }
 
 // Two replicas with equal fingerprints give equal bits: the kernel table is not part of it, since
-// all tables agree.
+// all tables agree. The default mode is named by the kinds that formats take beside float32
+// (kernels::ActivationKind), so that a new kind makes new fingerprints.
 std::string ArithmeticFingerprint(uint64_t fingerprint, const engine::RankOptions& options) {
-  return absl::StrFormat("%016x-%s-%s-" TRIREME_VERSION, fingerprint,
-                         options.activations == model::ActivationMode::kAuto ? "auto" : "float32",
-                         cache::KvFormatName(options.kv_format));
+  return absl::StrFormat(
+      "%016x-%s-%s-" TRIREME_VERSION, fingerprint,
+      options.activations == model::ActivationMode::kAuto ? "int8-bf16" : "float32",
+      cache::KvFormatName(options.kv_format));
 }
 
 serve::ModelInfo ModelInfoOf(const ServedModel& served, const engine::RankOptions& options) {

@@ -31,7 +31,8 @@ ABSL_FLAG(std::string, threads, "0",
           "threads of each rank, as in --threads 2, or of the ranks of each stage, as in --threads "
           "2,1; 0: this machine's cores over the ranks");
 ABSL_FLAG(std::string, activations, "auto",
-          "auto, or float32: decoded weights times float32 activations, the slow check");
+          "auto: int8 for quantised weights, bfloat16 for BF16 ones, else float32; or float32: "
+          "decoded weights times float32 activations, the slow check");
 ABSL_FLAG(std::string, kv_cache, "f16",
           "number format of keys and values: f16, f32, bf16, int8, fp8 or int4 (5.6 bits)");
 ABSL_FLAG(std::string, kernels, "",

@@ -138,13 +138,16 @@ void Activations::Cut(const spec::ModelSpec& model, const topology::RankPart& pa
   normed = cutter->Take<float>(tokens * model.model_dim);
   faults = cutter->Take<int32_t>(tokens);
   int64_t quantized_bytes = 0;
+  int64_t rounded_bytes = 0;
   for (const int64_t columns : widths.inputs) {
+    rounded_bytes = std::max(rounded_bytes, table.rounded_bytes(tokens, columns));
     // Widths that 32 does not divide are multiplied in float32 and need no room here.
     if (columns % kernels::kGroupValues == 0) {
       quantized_bytes = std::max(quantized_bytes, table.quantized_bytes(tokens, columns));
     }
   }
   quantized = cutter->Take<std::byte>(quantized_bytes);
+  rounded = cutter->Take<std::byte>(rounded_bytes);
   query = cutter->Take<float>(tokens * widths.query);
   key = cutter->Take<float>(tokens * widths.key_value);
   value = cutter->Take<float>(tokens * widths.key_value);

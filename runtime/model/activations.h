@@ -38,6 +38,7 @@ class Activations {
   float* normed = nullptr;    // [tokens, model_dim]
   int32_t* faults = nullptr;  // [tokens]: row_faults.h
   std::byte* quantized = nullptr;  // the quantised input of the next product
+  std::byte* rounded = nullptr;    // the bfloat16 input of the product at hand
   float* query = nullptr;          // [tokens, query_heads, head_dim] of this rank
   float* key = nullptr;            // [tokens, key_value_heads, head_dim]
   float* value = nullptr;          // [tokens, key_value_heads, head_dim]

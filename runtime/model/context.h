@@ -12,7 +12,7 @@
 namespace trireme::model {
 
 enum class ActivationMode : uint8_t {
-  kAuto,     // quantised activations where the weights are quantised
+  kAuto,     // what the weights' format takes: kernels::ActivationKindOf
   kFloat32,  // decoded weights times float32 activations everywhere: slow, for checking
 };
 

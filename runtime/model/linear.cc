@@ -10,14 +10,17 @@
 
 namespace trireme::model {
 
-bool WantsQuantized(const Context& context, const weights::PackedMatrix& matrix) {
-  return context.mode == ActivationMode::kAuto && matrix.is_quantized && !matrix.slices.empty();
+using kernels::ActivationKind;
+
+ActivationKind ActivationsOf(const Context& context, const weights::PackedMatrix& matrix) {
+  return context.mode == ActivationMode::kAuto && !matrix.slices.empty() ? matrix.activations
+                                                                         : ActivationKind::kFloat32;
 }
 
 std::byte* QuantizedInput(const Context& context,
                           std::initializer_list<const weights::PackedMatrix*> matrices) {
   for (const weights::PackedMatrix* matrix : matrices) {
-    if (WantsQuantized(context, *matrix)) {
+    if (ActivationsOf(context, *matrix) == ActivationKind::kInt8) {
       return context.activations->quantized;
     }
   }
@@ -39,15 +42,25 @@ void QuantizeFor(const Context& context,
 void Multiply(const Context& context, const float* x, int64_t tokens, int64_t columns,
               absl::Span<const Product> products, int64_t x_stride) {
   CHECK_LE(static_cast<int>(products.size()), kernels::kMatmulOutputsMax);
+  const int64_t stride = x_stride == 0 ? columns : x_stride;
   // One call for the products on each path: all of a call are one parallel region.
-  for (const bool is_quantized : {true, false}) {
-    kernels::MatmulArgs args{.tokens = tokens, .columns = columns};
-    args.x = is_quantized ? nullptr : x;
-    args.x_stride = x_stride == 0 ? columns : x_stride;
-    args.quantized = is_quantized ? context.activations->quantized : nullptr;
+  for (const ActivationKind kind :
+       {ActivationKind::kInt8, ActivationKind::kBFloat16, ActivationKind::kFloat32}) {
+    kernels::MatmulArgs args{.x_stride = stride, .tokens = tokens, .columns = columns};
+    switch (kind) {
+      case ActivationKind::kInt8:
+        args.quantized = context.activations->quantized;
+        break;
+      case ActivationKind::kBFloat16:
+        args.rounded = context.activations->rounded;
+        break;
+      case ActivationKind::kFloat32:
+        args.x = x;
+        break;
+    }
     for (const Product& product : products) {
       const weights::PackedMatrix& matrix = *product.matrix;
-      if (WantsQuantized(context, matrix) != is_quantized || matrix.rows == 0) {
+      if (ActivationsOf(context, matrix) != kind || matrix.rows == 0) {
         continue;
       }
       args.outputs[args.output_count++] = {
@@ -56,6 +69,13 @@ void Multiply(const Context& context, const float* x, int64_t tokens, int64_t co
           .rows = matrix.rows,
           .y = product.y,
           .y_stride = product.y_stride == 0 ? matrix.rows : product.y_stride};
+    }
+    if (args.output_count > 0 && kind == ActivationKind::kBFloat16) {
+      context.table->round(context.execution, {.x = x,
+                                               .tokens = tokens,
+                                               .columns = columns,
+                                               .x_stride = stride,
+                                               .rounded = context.activations->rounded});
     }
     if (args.output_count > 0) {
       context.table->matmul(context.execution, args);

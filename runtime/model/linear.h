@@ -1,5 +1,5 @@
-// Products of activations with weight matrices: chooses between quantised and float activations,
-// calls the kernel table.
+// Products of activations with weight matrices: chooses between quantised, rounded and float
+// activations, calls the kernel table.
 #ifndef TRIREME_RUNTIME_MODEL_LINEAR_H_
 #define TRIREME_RUNTIME_MODEL_LINEAR_H_
 
@@ -7,16 +7,16 @@
 #include <initializer_list>
 
 #include "absl/types/span.h"
+#include "kernels/formats/weight_format.h"
 #include "runtime/model/context.h"
 #include "runtime/weights/shard.h"
 
 namespace trireme::model {
 
-// True when the matrix multiplies quantised activations. The same on every layout: it depends on
-// the whole matrix.
-bool WantsQuantized(const Context& context, const weights::PackedMatrix& matrix);
+// What the matrix multiplies. The same on every layout: it depends on the whole matrix.
+kernels::ActivationKind ActivationsOf(const Context& context, const weights::PackedMatrix& matrix);
 
-// The buffer to quantise an input into when one of the matrices wants it, else null.
+// The buffer to quantise an input into when one of the matrices takes it as int8, else null.
 std::byte* QuantizedInput(const Context& context,
                           std::initializer_list<const weights::PackedMatrix*> matrices);
 
@@ -27,8 +27,9 @@ struct Product {
 };
 
 // y = matrix * x for each product, all with the same input: x as float32 [tokens, columns] and, if
-// any matrix wants it, already quantised in the activations' `quantized`. Rows of x lie x_stride
-// apart (0: columns). Matrices without columns on this rank give -0, which changes no sum.
+// any matrix wants it, already quantised in the activations' `quantized`; rounded to bfloat16 here.
+// Rows of x lie x_stride apart (0: columns). Matrices without columns on this rank give -0, which
+// changes no sum.
 void Multiply(const Context& context, const float* x, int64_t tokens, int64_t columns,
               absl::Span<const Product> products, int64_t x_stride = 0);
 

@@ -195,13 +195,12 @@ bool IsCutByColumns(spec::SplitRule split) {
 
 PackedMatrix MatrixOf(const PlannedTensor& tensor, int64_t model_dim, const std::byte* arena) {
   PackedMatrix matrix;
-  matrix.is_quantized = true;
   for (const PlannedSlice& slice : tensor.slices) {
     matrix.slices.push_back(
         {.shape = slice.shape, .leaf_index = slice.leaf_index, .data = arena + slice.arena_offset});
     matrix.rows = slice.shape.rows;
     matrix.columns += slice.shape.columns;
-    matrix.is_quantized = matrix.is_quantized && kernels::InfoOf(slice.shape.format).is_quantized;
+    matrix.activations = kernels::ActivationKindOf(kernels::InfoOf(slice.shape.format));
   }
   if (tensor.slices.empty() && IsCutByColumns(spec::RoleOf(tensor.role).split)) {
     // Partial sums of nothing: every row is the neutral element. Such matrices have all rows of the

@@ -17,8 +17,9 @@ namespace trireme::weights {
 struct PackedMatrix {
   std::vector<kernels::PackedSlice> slices;  // by rising leaf; none when this rank holds no column
   int64_t rows = 0;
-  int64_t columns = 0;        // the sum of the slices'
-  bool is_quantized = false;  // every slice may take quantised activations
+  int64_t columns = 0;  // the sum of the slices'
+  // What it multiplies, unless float32 is asked for. The same on every rank that has a slice.
+  kernels::ActivationKind activations = kernels::ActivationKind::kFloat32;
 };
 
 // The weights of one layer by role, this rank's part of each: a matrix, one matrix for each expert
