@@ -116,31 +116,37 @@ ByteLevelEncoder::ByteLevelEncoder(const Vocabulary& vocabulary, PreTokenizerSte
 // Keeps no words: most are short, and merging one takes as long as looking it up.
 absl::Status ByteLevelEncoder::Encode(absl::string_view text, EncodedWords* /*words*/,
                                       std::vector<int32_t>* ids) const {
-  PieceList list = {.text = std::string(text), .pieces = {{0, static_cast<uint32_t>(text.size())}}};
-  RETURN_IF_ERROR(steps_.Apply(&list));
+  PieceList whole = {.text = std::string(text),
+                     .pieces = {{0, static_cast<uint32_t>(text.size())}}};
   SymbolMerger merger(&pairs_);
   std::vector<int32_t> symbols;
-  for (const TextPiece& piece : list.pieces) {
-    const absl::string_view word = text.substr(piece.begin, piece.end - piece.begin);
-    if (!word_ids_.empty()) {
-      const auto entry = word_ids_.find(word);
-      if (entry != word_ids_.end()) {
-        ids->push_back(entry->second);
-        continue;
-      }
+  return steps_.Apply(std::move(whole), [&](const PieceList& list) {
+    for (const TextPiece& piece : list.pieces) {
+      EncodeWord(text.substr(piece.begin, piece.end - piece.begin), &merger, &symbols, ids);
     }
-    symbols.clear();
-    for (const char byte : word) {
-      symbols.push_back(byte_ids_[static_cast<uint8_t>(byte)]);
-    }
-    merger.Merge(&symbols);
-    for (const int32_t symbol : symbols) {
-      if (symbol >= 0) {
-        ids->push_back(symbol);
-      }
+    return absl::OkStatus();
+  });
+}
+
+void ByteLevelEncoder::EncodeWord(absl::string_view word, SymbolMerger* merger,
+                                  std::vector<int32_t>* symbols, std::vector<int32_t>* ids) const {
+  if (!word_ids_.empty()) {
+    const auto entry = word_ids_.find(word);
+    if (entry != word_ids_.end()) {
+      ids->push_back(entry->second);
+      return;
     }
   }
-  return absl::OkStatus();
+  symbols->clear();
+  for (const char byte : word) {
+    symbols->push_back(byte_ids_[static_cast<uint8_t>(byte)]);
+  }
+  merger->Merge(symbols);
+  for (const int32_t symbol : *symbols) {
+    if (symbol >= 0) {
+      ids->push_back(symbol);
+    }
+  }
 }
 
 std::string ByteLevelEncoder::BytesOf(int32_t id) const {

@@ -38,6 +38,8 @@ class ByteLevelEncoder : public TextEncoder {
  private:
   ByteLevelEncoder(const Vocabulary& vocabulary, PreTokenizerSteps steps, PairTable pairs,
                    bool ignores_merges);
+  void EncodeWord(absl::string_view word, SymbolMerger* merger, std::vector<int32_t>* symbols,
+                  std::vector<int32_t>* ids) const;
 
   const Vocabulary& vocabulary_;
   const PreTokenizerSteps steps_;

@@ -287,13 +287,10 @@ absl::StatusOr<CharacterPattern::Match> CharacterPattern::RunMatch(absl::string_
   return Match{classes.size(), classes.size()};
 }
 
+// Calls `add` with the parts, whose places are counted in characters of the piece.
+template <typename Add>
 absl::Status CharacterPattern::CutPiece(absl::string_view classes, Scratch* scratch,
-                                        std::vector<PatternPart>* parts) const {
-  const auto add = [parts](size_t begin, size_t end, bool is_match) {
-    if (begin < end) {
-      parts->push_back({{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, is_match});
-    }
-  };
+                                        const Add& add) const {
   size_t done = 0;      // parts reach up to here
   size_t position = 0;  // where to look on
   bool has_match = false;
@@ -307,14 +304,17 @@ absl::Status CharacterPattern::CutPiece(absl::string_view classes, Scratch* scra
       position = match.end + 1;
       continue;
     }
-    add(done, match.begin, false);
-    add(match.begin, match.end, true);
+    if (done < match.begin) {
+      RETURN_IF_ERROR(add(match.begin, /*is_match=*/false));
+    }
+    if (match.begin < match.end) {
+      RETURN_IF_ERROR(add(match.end, /*is_match=*/true));
+    }
     done = match.end;
     position = match.end;
     has_match = true;
   }
-  add(done, classes.size(), false);
-  return absl::OkStatus();
+  return done < classes.size() ? add(classes.size(), /*is_match=*/false) : absl::OkStatus();
 }
 
 void CharacterPattern::AppendClasses(absl::string_view text, std::string* classes) const {
@@ -334,55 +334,80 @@ void CharacterPattern::AppendClasses(absl::string_view text, std::string* classe
 absl::StatusOr<std::vector<PatternPart>> CharacterPattern::Cut(absl::string_view text,
                                                                absl::Span<const TextPiece> pieces,
                                                                CutWork* work) const {
-  CHECK_LT(text.size(), size_t{UINT32_MAX});
-  Scratch scratch;
-  scratch.look_ahead_left = kLookAheadAtLeast + kLookAheadPerByte * text.size();
-  std::vector<PatternPart> parts;
-  parts.reserve(pieces.size());
-  std::string classes;
-  for (const TextPiece& piece : pieces) {
-    const absl::string_view bytes = text.substr(piece.begin, piece.end - piece.begin);
-    WholePieceMemo::Entry* const whole =
-        bytes.size() <= WholePieceMemo::kBytesMax
-            ? scratch.whole_pieces.Find(text, piece.begin, bytes.size())
-            : nullptr;
-    if (whole != nullptr && whole->outcome != WholePieceMemo::Outcome::kUnknown) {
-      parts.push_back({piece, whole->outcome == WholePieceMemo::Outcome::kMatch});
-      continue;
-    }
-    classes.clear();
-    AppendClasses(bytes, &classes);
-    const size_t first_part = parts.size();
-    RETURN_IF_ERROR(CutPiece(classes, &scratch, &parts));
-    if (whole != nullptr && parts.size() == first_part + 1) {
-      whole->outcome =
-          parts.back().is_match ? WholePieceMemo::Outcome::kMatch : WholePieceMemo::Outcome::kGap;
-    }
-    if (classes.size() == bytes.size()) {
-      for (size_t i = first_part; i < parts.size(); ++i) {
-        parts[i].piece.begin += piece.begin;
-        parts[i].piece.end += piece.begin;
-      }
-      continue;
-    }
-    // From characters to bytes.
-    uint32_t byte = 0;
-    uint32_t character = 0;
-    for (size_t i = first_part; i < parts.size(); ++i) {
-      const uint32_t begin = byte;
-      for (; character < parts[i].piece.end; ++character) {
-        do {
-          ++byte;
-        } while (byte < bytes.size() && (static_cast<unsigned char>(bytes[byte]) & 0xc0) == 0x80);
-      }
-      parts[i].piece = {piece.begin + begin, piece.begin + byte};
-    }
-  }
+  PatternCutter cutter(this, text);
+  std::vector<PatternPart> all;
+  RETURN_IF_ERROR(cutter.Cut(pieces, [&all](absl::Span<const PatternPart> parts) {
+    all.insert(all.end(), parts.begin(), parts.end());
+    return absl::OkStatus();
+  }));
   if (work != nullptr) {
-    work->attempts += scratch.work.attempts;
-    work->window_bytes += scratch.work.window_bytes;
+    work->attempts += cutter.work().attempts;
+    work->window_bytes += cutter.work().window_bytes;
   }
-  return parts;
+  return all;
+}
+
+PatternCutter::PatternCutter(const CharacterPattern* pattern, absl::string_view text)
+    : pattern_(*pattern), text_(text), scratch_(std::make_unique<CharacterPattern::Scratch>()) {
+  CHECK_LT(text.size(), size_t{UINT32_MAX});
+  scratch_->look_ahead_left = kLookAheadAtLeast + kLookAheadPerByte * text.size();
+}
+
+PatternCutter::~PatternCutter() = default;
+
+const CutWork& PatternCutter::work() const { return scratch_->work; }
+
+absl::Status PatternCutter::Cut(absl::Span<const TextPiece> pieces, PartUser use) {
+  for (const TextPiece& piece : pieces) {
+    const size_t bytes = piece.end - piece.begin;
+    WholePieceMemo::Entry* const whole =
+        bytes <= WholePieceMemo::kBytesMax ? scratch_->whole_pieces.Find(text_, piece.begin, bytes)
+                                           : nullptr;
+    if (whole != nullptr && whole->outcome != WholePieceMemo::Outcome::kUnknown) {
+      if (count_ == kPartsAtOnce) {
+        RETURN_IF_ERROR(HandOver(use));
+      }
+      parts_[count_++] = {piece, whole->outcome == WholePieceMemo::Outcome::kMatch};
+      continue;
+    }
+    RETURN_IF_ERROR(CutOne(piece, use));
+    const PatternPart& last = parts_[count_ - 1];
+    if (whole != nullptr && last.piece.begin == piece.begin) {
+      whole->outcome =
+          last.is_match ? WholePieceMemo::Outcome::kMatch : WholePieceMemo::Outcome::kGap;
+    }
+  }
+  return HandOver(use);
+}
+
+absl::Status PatternCutter::HandOver(PartUser use) {
+  const size_t count = std::exchange(count_, 0);
+  return count == 0 ? absl::OkStatus() : use({parts_.get(), count});
+}
+
+absl::Status PatternCutter::CutOne(const TextPiece& piece, PartUser use) {
+  const absl::string_view bytes = text_.substr(piece.begin, piece.end - piece.begin);
+  classes_.clear();
+  pattern_.AppendClasses(bytes, &classes_);
+  const bool is_ascii = classes_.size() == bytes.size();
+  uint32_t byte = 0;  // parts reach up to here
+  size_t character = 0;
+  return pattern_.CutPiece(classes_, scratch_.get(), [&](size_t end, bool is_match) {
+    const uint32_t begin = byte;
+    if (is_ascii) {
+      byte = static_cast<uint32_t>(end);
+    }
+    for (; !is_ascii && character < end; ++character) {
+      do {
+        ++byte;
+      } while (byte < bytes.size() && (static_cast<unsigned char>(bytes[byte]) & 0xc0) == 0x80);
+    }
+    if (count_ == kPartsAtOnce) {
+      RETURN_IF_ERROR(HandOver(use));
+    }
+    parts_[count_++] = {{piece.begin + begin, piece.begin + byte}, is_match};
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace trireme::text

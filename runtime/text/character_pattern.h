@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -66,6 +68,7 @@ class CharacterPattern {
                                                CutWork* work = nullptr) const;
 
  private:
+  friend class PatternCutter;
   struct Scratch;
   struct Starts {
     size_t first;
@@ -86,15 +89,45 @@ class CharacterPattern {
   void Learn(absl::string_view classes, size_t position, Scratch* scratch,
              MatchMemo::Entry* entry) const;
   void AppendClasses(absl::string_view text, std::string* classes) const;
-  // Appends parts whose places are counted in characters of the piece.
-  absl::Status CutPiece(absl::string_view classes, Scratch* scratch,
-                        std::vector<PatternPart>* parts) const;
+  template <typename Add>
+  absl::Status CutPiece(absl::string_view classes, Scratch* scratch, const Add& add) const;
 
   void* code_ = nullptr;  // pcre2_code
   bool has_jit_ = false;
   bool looks_behind_ = false;
   std::vector<uint8_t> class_pages_;  // 256 code points a page, equal pages once
   std::vector<uint16_t> page_index_;  // [code point / 256]
+};
+
+// The cuts of one pattern in one text, a few pieces after the others, for one thread: the parts of
+// a long text are handed over in batches that stay in a cache.
+class PatternCutter {
+ public:
+  static constexpr size_t kPartsAtOnce = 4096;
+  using PartUser = absl::FunctionRef<absl::Status(absl::Span<const PatternPart>)>;
+
+  // Both must outlive it.
+  PatternCutter(const CharacterPattern* pattern, absl::string_view text);
+  ~PatternCutter();
+
+  // As CharacterPattern::Cut, of pieces behind those of earlier calls; limits are those of the
+  // whole text. `use` gets at most kPartsAtOnce parts, all of which `pieces` make before the end.
+  absl::Status Cut(absl::Span<const TextPiece> pieces, PartUser use);
+
+  const CutWork& work() const;  // so far
+
+ private:
+  absl::Status HandOver(PartUser use);
+  absl::Status CutOne(const TextPiece& piece, PartUser use);
+
+  const CharacterPattern& pattern_;
+  const absl::string_view text_;
+  const std::unique_ptr<CharacterPattern::Scratch> scratch_;
+  std::string classes_;  // of a piece
+  // Those not handed over yet. Plain memory: a short text touches little of it.
+  const std::unique_ptr<PatternPart[]> parts_ =
+      std::make_unique_for_overwrite<PatternPart[]>(kPartsAtOnce);
+  size_t count_ = 0;
 };
 
 }  // namespace trireme::text

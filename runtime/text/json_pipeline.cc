@@ -290,8 +290,8 @@ absl::Status JsonPipeline::EncodeNormalized(absl::string_view text, bool starts_
   list.text = std::string(text);
   list.pieces = {{0, static_cast<uint32_t>(text.size())}};
   list.starts_text = starts_text;
-  RETURN_IF_ERROR(steps_.Apply(&list));
-  return model_->Encode(list, ids);
+  return steps_.Apply(std::move(list),
+                      [this, ids](const PieceList& batch) { return model_->Encode(batch, ids); });
 }
 
 bool JsonPipeline::IsHidden(const AddedToken& token) const {

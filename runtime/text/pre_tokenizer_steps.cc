@@ -1,6 +1,7 @@
 #include "runtime/text/pre_tokenizer_steps.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -122,6 +123,50 @@ void MapBytes(PieceList* list) {
   }
   list->text = std::move(text);
 }
+
+// Cuts after each other: what the first makes of some pieces goes through all that follow before
+// it makes more, so that a long text is never held as one list of its pieces.
+class PieceBatches {
+ public:
+  // Both must outlive it; the list's pieces become those of a batch when `use` gets it.
+  PieceBatches(PieceList* list, PieceUser use) : list_(*list), use_(use) {}
+
+  void AddCut(const CharacterPattern* pattern) {
+    cuts_.push_back({std::make_unique<PatternCutter>(pattern, list_.text), {}});
+  }
+
+  // Any number of cuts, none included. `pieces` is none of the list's.
+  absl::Status Run(absl::Span<const TextPiece> pieces) {
+    if (cuts_.empty()) {
+      list_.pieces.assign(pieces.begin(), pieces.end());
+      return use_(list_);
+    }
+    return RunFrom(0, pieces);
+  }
+
+ private:
+  struct Cut {
+    std::unique_ptr<PatternCutter> cutter;
+    std::vector<TextPiece> pieces;  // of its parts, for the next cut
+  };
+
+  absl::Status RunFrom(size_t index, absl::Span<const TextPiece> pieces) {
+    const bool is_last = index + 1 == cuts_.size();
+    std::vector<TextPiece>& made = is_last ? list_.pieces : cuts_[index].pieces;
+    return cuts_[index].cutter->Cut(
+        pieces, [this, index, is_last, &made](absl::Span<const PatternPart> parts) {
+          made.resize(parts.size());
+          for (size_t i = 0; i < parts.size(); ++i) {
+            made[i] = parts[i].piece;
+          }
+          return is_last ? use_(list_) : RunFrom(index + 1, made);
+        });
+  }
+
+  PieceList& list_;
+  const PieceUser use_;
+  std::vector<Cut> cuts_;
+};
 
 }  // namespace
 
@@ -246,14 +291,6 @@ absl::Status PreTokenizerSteps::ApplyPattern(const Step& step, PieceList* list) 
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::vector<PatternPart> parts, step.pattern->Cut(list->text, list->pieces));
-  if (step.behavior == SplitBehavior::kIsolated) {  // nearly all are: every part is a piece
-    list->pieces.clear();
-    list->pieces.reserve(parts.size());
-    for (const PatternPart& part : parts) {
-      list->pieces.push_back(part.piece);
-    }
-    return absl::OkStatus();
-  }
   std::vector<TextPiece> pieces;
   pieces.reserve(parts.size());
   size_t begin = 0;
@@ -295,20 +332,47 @@ void PreTokenizerSteps::ApplyMetaspace(const Step& step, PieceList* list) {
   list->text = std::move(text);
 }
 
-absl::Status PreTokenizerSteps::Apply(PieceList* list) const {
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
-    if (step.kind == Kind::kMetaspace) {
-      ApplyMetaspace(step, list);
-    } else if (step.kind == Kind::kByteLevel && step.prefix == Prefix::kAlways) {
-      AddPrefixSpaces(list);
-    }
-    RETURN_IF_ERROR(ApplyPattern(step, list));
-    if (step.kind == Kind::kByteLevel && i + 1 < steps_.size()) {
-      MapBytes(list);
-    }
+absl::Status PreTokenizerSteps::ApplyWhole(size_t index, PieceList* list) const {
+  const Step& step = steps_[index];
+  if (step.kind == Kind::kMetaspace) {
+    ApplyMetaspace(step, list);
+  } else if (step.kind == Kind::kByteLevel && step.prefix == Prefix::kAlways) {
+    AddPrefixSpaces(list);
+  }
+  RETURN_IF_ERROR(ApplyPattern(step, list));
+  if (step.kind == Kind::kByteLevel && index + 1 < steps_.size()) {
+    MapBytes(list);
   }
   return absl::OkStatus();
+}
+
+size_t PreTokenizerSteps::FirstBatchedStep() const {
+  size_t first = steps_.size();
+  while (first > 0) {
+    const Step& step = steps_[first - 1];
+    const bool changes_text = step.kind == Kind::kMetaspace || step.prefix == Prefix::kAlways ||
+                              (step.kind == Kind::kByteLevel && first < steps_.size());
+    if (changes_text || step.behavior != SplitBehavior::kIsolated) {
+      break;
+    }
+    --first;
+  }
+  return first;
+}
+
+absl::Status PreTokenizerSteps::Apply(PieceList list, PieceUser use) const {
+  const size_t first_batched = FirstBatchedStep();
+  for (size_t i = 0; i < first_batched; ++i) {
+    RETURN_IF_ERROR(ApplyWhole(i, &list));
+  }
+  PieceBatches batches(&list, use);
+  for (size_t i = first_batched; i < steps_.size(); ++i) {
+    if (steps_[i].pattern != nullptr) {
+      batches.AddCut(steps_[i].pattern.get());
+    }
+  }
+  const std::vector<TextPiece> pieces = std::move(list.pieces);
+  return batches.Run(pieces);
 }
 
 }  // namespace trireme::text

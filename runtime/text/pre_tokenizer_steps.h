@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
@@ -32,6 +33,8 @@ enum class SplitBehavior : uint8_t {
   kContiguous,  // like isolated, but neighbouring matches stay together
 };
 
+using PieceUser = absl::FunctionRef<absl::Status(const PieceList&)>;
+
 // Immutable after Create; any number of threads may call it.
 class PreTokenizerSteps {
  public:
@@ -50,8 +53,10 @@ class PreTokenizerSteps {
   // for a character of the vocabulary (byte_level.h).
   bool gives_bytes() const { return gives_bytes_; }
 
-  // Errors: those of CharacterPattern::Cut.
-  absl::Status Apply(PieceList* list) const;
+  // Hands `use` the pieces of what the list begins as, a batch after the other; the list holds the
+  // batch, and the text that its places are in, which does not change between batches. Errors:
+  // those of CharacterPattern::Cut and of `use`.
+  absl::Status Apply(PieceList list, PieceUser use) const;
 
  private:
   enum class Kind : uint8_t { kSplit, kByteLevel, kMetaspace };
@@ -72,6 +77,9 @@ class PreTokenizerSteps {
   absl::Status AddMetaspace(const JsonFields& fields);
   static absl::Status ApplyPattern(const Step& step, PieceList* list);
   static void ApplyMetaspace(const Step& step, PieceList* list);
+  absl::Status ApplyWhole(size_t index, PieceList* list) const;
+  // The first of the last steps that only cut a piece into its parts, so that batches suffice them.
+  size_t FirstBatchedStep() const;
 
   std::vector<Step> steps_;
   bool gives_bytes_ = false;

@@ -62,6 +62,58 @@ TEST(CharacterPattern, SeesNothingOutsideItsPiece) {
   EXPECT_FALSE((*parts)[1].is_match);
 }
 
+TEST(PatternCutter, HandsPartsOverInBatches) {
+  // "1é" repeated: a match of one byte and a gap of two; then, in a call of its own, what is short.
+  constexpr uint32_t kUnits = 3 * PatternCutter::kPartsAtOnce / 2 + 5;
+  std::string text;
+  for (uint32_t i = 0; i < kUnits; ++i) {
+    text += "1\xc3\xa9";
+  }
+  text += "12";
+  const auto pattern = Compiled("[0-9]");
+  PatternCutter cutter(pattern.get(), text);
+  std::vector<PatternPart> all;
+  std::vector<size_t> counts;
+  const auto collect = [&](absl::Span<const PatternPart> parts) {
+    all.insert(all.end(), parts.begin(), parts.end());
+    counts.push_back(parts.size());
+    return absl::OkStatus();
+  };
+  const TextPiece first = {0, 3 * kUnits};
+  const std::vector<TextPiece> others = {{3 * kUnits, 3 * kUnits + 1},
+                                         {3 * kUnits + 1, 3 * kUnits + 2}};
+  ASSERT_TRUE(cutter.Cut(absl::MakeConstSpan(&first, 1), collect).ok());
+  ASSERT_TRUE(cutter.Cut(others, collect).ok());
+  EXPECT_EQ(counts, (std::vector<size_t>{PatternCutter::kPartsAtOnce, PatternCutter::kPartsAtOnce,
+                                         PatternCutter::kPartsAtOnce, 10, 2}));
+  ASSERT_EQ(all.size(), 2 * kUnits + 2);
+  for (uint32_t i = 0; i < kUnits; ++i) {
+    EXPECT_TRUE(all[2 * i].is_match);
+    EXPECT_EQ(all[2 * i].piece.begin, 3 * i);
+    EXPECT_EQ(all[2 * i].piece.end, 3 * i + 1);
+    EXPECT_FALSE(all[2 * i + 1].is_match);
+    EXPECT_EQ(all[2 * i + 1].piece.begin, 3 * i + 1);
+    EXPECT_EQ(all[2 * i + 1].piece.end, 3 * i + 3);
+  }
+  for (uint32_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(all[2 * kUnits + i].is_match);
+    EXPECT_EQ(all[2 * kUnits + i].piece.begin, 3 * kUnits + i);
+  }
+}
+
+TEST(PatternCutter, StopsWhenItsUserFails) {
+  const std::string text(3 * PatternCutter::kPartsAtOnce, '1');
+  const auto pattern = Compiled("1");
+  PatternCutter cutter(pattern.get(), text);
+  const TextPiece whole = {0, static_cast<uint32_t>(text.size())};
+  int calls = 0;
+  const absl::Status status = cutter.Cut(absl::MakeConstSpan(&whole, 1), [&](auto /*parts*/) {
+    return ++calls == 2 ? absl::CancelledError("enough") : absl::OkStatus();
+  });
+  EXPECT_EQ(status.message(), "enough");
+  EXPECT_EQ(calls, 2);
+}
+
 TEST(CharacterPattern, GivesUpOnExponentialBacktracking) {
   const std::string text = std::string(60, 'a') + "!b";
   const TextPiece whole = {0, static_cast<uint32_t>(text.size())};

@@ -21,12 +21,14 @@ PreTokenizerSteps StepsOf(absl::string_view name) {
 
 std::vector<std::string> Words(const PreTokenizerSteps& steps, absl::string_view text) {
   PieceList list = {.text = std::string(text), .pieces = {{0, static_cast<uint32_t>(text.size())}}};
-  const absl::Status status = steps.Apply(&list);
-  EXPECT_TRUE(status.ok()) << status;
   std::vector<std::string> words;
-  for (const TextPiece& piece : list.pieces) {
-    words.emplace_back(text.substr(piece.begin, piece.end - piece.begin));
-  }
+  const absl::Status status = steps.Apply(std::move(list), [&](const PieceList& batch) {
+    for (const TextPiece& piece : batch.pieces) {
+      words.emplace_back(text.substr(piece.begin, piece.end - piece.begin));
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(status.ok()) << status;
   return words;
 }
 

@@ -15,17 +15,44 @@ std::vector<std::string> PiecesOf(const PreTokenizerSteps& steps, const std::str
   if (!text.empty()) {
     list.pieces = {{0, static_cast<uint32_t>(text.size())}};
   }
-  EXPECT_TRUE(steps.Apply(&list).ok());
   std::vector<std::string> pieces;
-  for (const TextPiece& piece : list.pieces) {
-    const std::string bytes = list.text.substr(piece.begin, piece.end - piece.begin);
-    std::string shown;
-    for (const char byte : bytes) {
-      AppendUtf8(CharacterOfByte(static_cast<uint8_t>(byte)), &shown);
+  const absl::Status status = steps.Apply(std::move(list), [&](const PieceList& batch) {
+    for (const TextPiece& piece : batch.pieces) {
+      const std::string bytes = batch.text.substr(piece.begin, piece.end - piece.begin);
+      std::string shown;
+      for (const char byte : bytes) {
+        AppendUtf8(CharacterOfByte(static_cast<uint8_t>(byte)), &shown);
+      }
+      pieces.push_back(steps.gives_bytes() ? shown : bytes);
     }
-    pieces.push_back(steps.gives_bytes() ? shown : bytes);
-  }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(status.ok()) << status;
   return pieces;
+}
+
+TEST(PreTokenizerSteps, CutALongTextAsTheyCutItsWords) {
+  // Three cuts, one of which is no plain one, and more pieces than fit one batch.
+  const auto steps = PreTokenizerSteps::Create(nlohmann::json::parse(
+                                                   R"({"type": "Sequence", "pretokenizers": [
+              {"type": "Split", "pattern": {"Regex": " "}, "behavior": "MergedWithNext", "invert": false},
+              {"type": "Split", "pattern": {"Regex": "[0-9]"}, "behavior": "Isolated", "invert": false},
+              {"type": "Split", "pattern": {"Regex": "b+"}, "behavior": "Isolated", "invert": false}]})"),
+                                               "pre_tokenizer");
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  const std::string word =
+      " ab12\xc3\xa9"
+      "bb";
+  const std::vector<std::string> of_word = {" a", "b", "1", "2", "\xc3\xa9", "bb"};
+  EXPECT_EQ(PiecesOf(*steps, word), of_word);
+  constexpr size_t kWords = 3000;
+  std::string text;
+  std::vector<std::string> expected;
+  for (size_t i = 0; i < kWords; ++i) {
+    text += word;
+    expected.insert(expected.end(), of_word.begin(), of_word.end());
+  }
+  EXPECT_EQ(PiecesOf(*steps, text), expected);
 }
 
 TEST(PreTokenizerSteps, GiveThePiecesOfTheReferenceForEveryComponent) {
