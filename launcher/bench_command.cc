@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "kernels/cpu/machine_limits.h"
+#include "kernels/formats/weight_format.h"
 #include "launcher/command_line.h"
 #include "launcher/commands.h"
 #include "launcher/generation.h"
@@ -59,24 +61,35 @@ Shape ShapeOfFlags() {
 struct Sample {
   double prefill_tokens_per_second = 0;
   double decode_tokens_per_second = 0;
-  double stream_bytes_per_second = 0;
-  double peak_operations_per_second = 0;
-  double clock_hz = 0;
+  kernels::cpu::MachineLimits limits;
   bool is_disturbed = false;
 };
 
-// Weight bytes that one decoded token reads, and 8-bit operations that one prompt token costs, on
-// all ranks together.
+// Weight bytes that one decoded token reads, and operations that one prompt token costs, by the
+// kind of activations, on all ranks together.
 struct Work {
   double decode_bytes_per_token = 0;
-  double prefill_operations_per_token = 0;
+  std::array<double, kernels::kActivationKindCount> prefill_operations_per_token = {};
+
+  // The least time of a prompt's token.
+  double PrefillSeconds(const kernels::cpu::MachineLimits& limits) const {
+    double seconds = 0;
+    for (int kind = 0; kind < kernels::kActivationKindCount; ++kind) {
+      seconds += prefill_operations_per_token[static_cast<size_t>(kind)] /
+                 limits.OperationsPerSecond(static_cast<kernels::ActivationKind>(kind));
+    }
+    return seconds;
+  }
 };
 
 Work WorkOf(const engine::ReplicaInfo& info) {
   Work work;
   for (const engine::RankWork& rank : info.rank_work) {
     work.decode_bytes_per_token += static_cast<double>(rank.decode_bytes);
-    work.prefill_operations_per_token += 2 * static_cast<double>(rank.prefill_products);
+    for (size_t kind = 0; kind < rank.prefill_products.size(); ++kind) {
+      work.prefill_operations_per_token[kind] +=
+          2 * static_cast<double>(rank.prefill_products[kind]);
+    }
   }
   return work;
 }
@@ -126,6 +139,20 @@ double PerSecond(int64_t count, absl::Duration time) {
   return time > absl::ZeroDuration() ? static_cast<double>(count) / absl::ToDoubleSeconds(time) : 0;
 }
 
+kernels::cpu::MachineLimits MeanOf(const kernels::cpu::MachineLimits& a,
+                                   const kernels::cpu::MachineLimits& b) {
+  kernels::cpu::MachineLimits mean;
+  for (double kernels::cpu::MachineLimits::*limit :
+       {&kernels::cpu::MachineLimits::stream_bytes_per_second,
+        &kernels::cpu::MachineLimits::byte_operations_per_second,
+        &kernels::cpu::MachineLimits::float_operations_per_second,
+        &kernels::cpu::MachineLimits::bfloat16_operations_per_second,
+        &kernels::cpu::MachineLimits::clock_hz}) {
+    mean.*limit = (a.*limit + b.*limit) / 2;
+  }
+  return mean;
+}
+
 Sample TakeSample(engine::Replica& replica, int threads, const Shape& shape, int64_t run) {
   const kernels::cpu::MachineLimits before = kernels::cpu::MeasureMachineLimits(threads);
   const int64_t switches = InvoluntarySwitches();
@@ -146,11 +173,7 @@ Sample TakeSample(engine::Replica& replica, int threads, const Shape& shape, int
       PerSecond(shape.streams * shape.prompt_tokens, times.last_first_token - depth_time);
   sample.decode_tokens_per_second =
       PerSecond(times.generated_tokens - shape.streams, times.end - times.first_first_token);
-  sample.stream_bytes_per_second =
-      (before.stream_bytes_per_second + after.stream_bytes_per_second) / 2;
-  sample.peak_operations_per_second =
-      (before.byte_operations_per_second + after.byte_operations_per_second) / 2;
-  sample.clock_hz = (before.clock_hz + after.clock_hz) / 2;
+  sample.limits = MeanOf(before, after);
   const double drift = before.stream_bytes_per_second / after.stream_bytes_per_second;
   // Losing a core more than ten times a second is somebody else's work on it.
   sample.is_disturbed = drift > 1 + kDisturbance || drift < 1 / (1 + kDisturbance) ||
@@ -175,21 +198,24 @@ nlohmann::ordered_json Summary(const std::vector<Sample>& samples, const engine:
   for (const Sample& sample : samples) {
     columns["prefill_tokens_per_second"].push_back(sample.prefill_tokens_per_second);
     columns["decode_tokens_per_second"].push_back(sample.decode_tokens_per_second);
-    columns["stream_bytes_per_second"].push_back(sample.stream_bytes_per_second);
+    columns["stream_bytes_per_second"].push_back(sample.limits.stream_bytes_per_second);
     columns["decode_share_of_stream"].push_back(
         sample.decode_tokens_per_second / static_cast<double>(shape.streams) *
-        work.decode_bytes_per_token / sample.stream_bytes_per_second);
+        work.decode_bytes_per_token / sample.limits.stream_bytes_per_second);
     columns["prefill_share_of_peak"].push_back(sample.prefill_tokens_per_second *
-                                               work.prefill_operations_per_token /
-                                               sample.peak_operations_per_second);
-    columns["peak_operations_per_second"].push_back(sample.peak_operations_per_second);
-    columns["clock_hz"].push_back(sample.clock_hz);
+                                               work.PrefillSeconds(sample.limits));
+    columns["int8_operations_per_second"].push_back(sample.limits.byte_operations_per_second);
+    columns["bfloat16_operations_per_second"].push_back(
+        sample.limits.bfloat16_operations_per_second);
+    columns["float_operations_per_second"].push_back(sample.limits.float_operations_per_second);
+    columns["clock_hz"].push_back(sample.limits.clock_hz);
     disturbed += sample.is_disturbed ? 1 : 0;
   }
   nlohmann::ordered_json json;
-  for (const char* name : {"prefill_tokens_per_second", "decode_tokens_per_second",
-                           "stream_bytes_per_second", "decode_share_of_stream",
-                           "prefill_share_of_peak", "peak_operations_per_second", "clock_hz"}) {
+  for (const char* name :
+       {"prefill_tokens_per_second", "decode_tokens_per_second", "stream_bytes_per_second",
+        "decode_share_of_stream", "prefill_share_of_peak", "int8_operations_per_second",
+        "bfloat16_operations_per_second", "float_operations_per_second", "clock_hz"}) {
     json[name] = Spread(columns[name]);
   }
   json["depth"] = shape.depth;
@@ -202,13 +228,13 @@ nlohmann::ordered_json Summary(const std::vector<Sample>& samples, const engine:
 }
 
 void PrintTable(const nlohmann::ordered_json& summary) {
-  absl::PrintF("%-28s %14s %14s %14s\n", "", "median", "minimum", "maximum");
+  absl::PrintF("%-31s %14s %14s %14s\n", "", "median", "minimum", "maximum");
   for (const auto& [name, value] : summary.items()) {
     if (value.is_object()) {
-      absl::PrintF("%-28s %14.5g %14.5g %14.5g\n", name, value["median"].get<double>(),
+      absl::PrintF("%-31s %14.5g %14.5g %14.5g\n", name, value["median"].get<double>(),
                    value["minimum"].get<double>(), value["maximum"].get<double>());
     } else {
-      absl::PrintF("%-28s %14s\n", name, value.dump());
+      absl::PrintF("%-31s %14s\n", name, value.dump());
     }
   }
 }

@@ -16,7 +16,7 @@ namespace {
 WeightPart PartOf(const weights::PlannedTensor& tensor, const spec::ModelSpec& model) {
   const weights::TokenWork work = weights::WorkOf(tensor, model);
   WeightPart part = {.read_bytes = static_cast<double>(work.bytes),
-                     .operations = 2 * static_cast<double>(work.products)};
+                     .operations = 2 * static_cast<double>(work.AllProducts())};
   for (const weights::PlannedSlice& slice : tensor.slices) {
     part.bytes += static_cast<double>(slice.arena_bytes);
     part.values +=

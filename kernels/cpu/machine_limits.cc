@@ -158,12 +158,31 @@ float DotAvx512(int64_t iterations) {
         "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
   return static_cast<float>(iterations);
 }
+
+float DotBFloat16(int64_t iterations) {
+  __asm__ volatile(
+      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,14,15\n"
+      "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n\n"
+      ".endr\n"
+      "1:\n"
+      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n"
+      "vdpbf16ps %%zmm15, %%zmm14, %%zmm\\n\n"
+      ".endr\n"
+      "dec %0\n"
+      "jnz 1b\n"
+      : "+r"(iterations)
+      :
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
+  return static_cast<float>(iterations);
+}
 #endif
 
 struct Loops {
   ReadFunction read = ReadPlain;
   ComputeLoop floats = {MultiplyPlain, 16};
   ComputeLoop bytes = {MultiplyPlain, 16};
+  ComputeLoop pairs = {MultiplyPlain, 16};
 };
 
 Loops ChooseLoops() {
@@ -178,6 +197,10 @@ Loops ChooseLoops() {
   if (features.has_avx512) {
     loops.floats = {MultiplyAvx512, 12 * 16 * 2};
     loops.bytes = {DotAvx512, 12 * 64 * 2};
+  }
+  loops.pairs = loops.floats;
+  if (features.has_avx512_bf16) {
+    loops.pairs = {DotBFloat16, 12 * 32 * 2};
   }
 #endif
   return loops;
@@ -235,6 +258,7 @@ MachineLimits MeasureMachineLimits(int threads, int repeats) {
   MachineLimits limits;
   limits.byte_operations_per_second = OperationsPerSecond(pool, repeats, loops.bytes);
   limits.float_operations_per_second = OperationsPerSecond(pool, repeats, loops.floats);
+  limits.bfloat16_operations_per_second = OperationsPerSecond(pool, repeats, loops.pairs);
   limits.stream_bytes_per_second = StreamBytesPerSecond(pool, repeats, loops.read);
   const double seconds = FastestSeconds(repeats, [] {
     const uint64_t result = MultiplyChain(kLoopIterations);

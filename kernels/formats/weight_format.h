@@ -60,6 +60,7 @@ enum class ActivationKind : uint8_t {
   kBFloat16,
   kInt8,  // in groups of 32 with scales
 };
+inline constexpr int kActivationKindCount = 3;
 constexpr ActivationKind ActivationKindOf(const WeightFormatInfo& info) {
   return info.is_quantized                    ? ActivationKind::kInt8
          : info.format == WeightFormat::kBF16 ? ActivationKind::kBFloat16

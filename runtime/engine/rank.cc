@@ -124,8 +124,15 @@ RankBytes Rank::bytes() const {
 }
 
 RankWork Rank::work() const {
-  return {.decode_bytes = weights::DecodeWork(state_->plan, state_->model).bytes,
-          .prefill_products = weights::LayerWork(state_->plan, state_->model).products};
+  RankWork work = {.decode_bytes = weights::DecodeWork(state_->plan, state_->model).bytes};
+  const weights::TokenWork layers = weights::LayerWork(state_->plan, state_->model);
+  if (state_->options.activations == model::ActivationMode::kFloat32) {
+    work.prefill_products[static_cast<size_t>(kernels::ActivationKind::kFloat32)] =
+        layers.AllProducts();
+  } else {
+    work.prefill_products = layers.products;
+  }
+  return work;
 }
 
 absl::Status Rank::Load(const weights::Checkpoint& checkpoint,

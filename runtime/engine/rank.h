@@ -4,12 +4,14 @@
 #ifndef TRIREME_RUNTIME_ENGINE_RANK_H_
 #define TRIREME_RUNTIME_ENGINE_RANK_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/formats/weight_format.h"
 #include "kernels/kernel_table.h"
 #include "runtime/cache/kv_cache.h"
 #include "runtime/comm/communicator.h"
@@ -47,8 +49,9 @@ struct RankBytes {
 
 // What one token costs one rank, by the plan of its weights (weights/token_work.h).
 struct RankWork {
-  int64_t decode_bytes = 0;      // weights that a decoded token reads
-  int64_t prefill_products = 0;  // of a prompt's token, in the layers
+  int64_t decode_bytes = 0;  // weights that a decoded token reads
+  // Of a prompt's token, in the layers, by the kernels::ActivationKind that they run with.
+  std::array<int64_t, kernels::kActivationKindCount> prefill_products = {};
 };
 
 // Fills in what the caller left open (context 0: the model's; blocks 0: room for the context or

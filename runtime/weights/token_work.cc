@@ -24,7 +24,9 @@ bool IsRead(const PlannedTensor& tensor, const spec::ModelSpec& model) {
 
 void Add(const TokenWork& work, TokenWork* sum) {
   sum->bytes += work.bytes;
-  sum->products += work.products;
+  for (size_t kind = 0; kind < work.products.size(); ++kind) {
+    sum->products[kind] += work.products[kind];
+  }
 }
 
 }  // namespace
@@ -36,7 +38,9 @@ TokenWork WorkOf(const PlannedTensor& tensor, const spec::ModelSpec& model) {
   }
   for (const PlannedSlice& slice : tensor.slices) {
     work.bytes += slice.arena_bytes;
-    work.products += tensor.is_vector ? 0 : slice.shape.rows * slice.shape.columns;
+    const auto kind =
+        static_cast<size_t>(kernels::ActivationKindOf(kernels::InfoOf(slice.shape.format)));
+    work.products[kind] += tensor.is_vector ? 0 : slice.shape.rows * slice.shape.columns;
   }
   return work;
 }

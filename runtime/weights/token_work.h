@@ -4,8 +4,11 @@
 #ifndef TRIREME_RUNTIME_WEIGHTS_TOKEN_WORK_H_
 #define TRIREME_RUNTIME_WEIGHTS_TOKEN_WORK_H_
 
+#include <array>
 #include <cstdint>
+#include <numeric>
 
+#include "kernels/formats/weight_format.h"
 #include "runtime/spec/model_spec.h"
 #include "runtime/weights/shard_plan.h"
 
@@ -14,7 +17,12 @@ namespace trireme::weights {
 struct TokenWork {
   // Exact wherever all experts of a layer take equally many bytes, as all published ones do.
   int64_t bytes = 0;
-  int64_t products = 0;  // of a weight and an activation
+  // Of a weight and an activation, by the kernels::ActivationKind that the weights take.
+  std::array<int64_t, kernels::kActivationKindCount> products = {};
+
+  int64_t AllProducts() const {
+    return std::accumulate(products.begin(), products.end(), int64_t{0});
+  }
 };
 
 TokenWork WorkOf(const PlannedTensor& tensor, const spec::ModelSpec& model);

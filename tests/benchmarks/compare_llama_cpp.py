@@ -10,8 +10,8 @@
 A pair is one sample of each, in the order AB, then BA, then AB, so that slow drifts of a shared machine
 fall on both. The ratio is the median over pairs of Trireme's speed by the peer's of the same pair; its
 interval holds the true median with at least 90 % confidence whatever the distribution (order statistics
-of the binomial). The share is of the stream speed (decode) or of the integer peak (prefill) that `trireme
-bench` measured around its samples. llama.cpp's AMX path built with gcc 12 crashes at its first product,
+of the binomial). The share is of the stream speed (decode) or of the peak of the products' own kind, 8-bit or
+bfloat16 (prefill), that `trireme bench` measured around its samples. llama.cpp's AMX path built with gcc 12 crashes at its first product,
 hence the flag; where another compiler builds it, use that and take the better of the two.
 """
 

@@ -126,9 +126,7 @@ void TimeLayer(const KernelTable& table, TestExecution& execution, const Machine
     });
     const double operations = 2 * weights * static_cast<double>(tokens) / seconds;
     const double bandwidth = static_cast<double>(copy_bytes) / seconds;
-    // Of pairs too: how much more than fused multiply-adds their instruction gives.
-    const double peak = kind == ActivationKind::kInt8 ? limits.byte_operations_per_second
-                                                      : limits.float_operations_per_second;
+    const double peak = limits.OperationsPerSecond(kind);
     std::printf("  %-14s %-5s %4lld tokens %9.1f us %6.1f GB/s (%3.0f %%) %7.0f GOP/s (%3.0f %%)\n",
                 layer.name, InfoOf(layer.format).name, static_cast<long long>(tokens),
                 seconds * 1e6, bandwidth * 1e-9, 100 * bandwidth / limits.stream_bytes_per_second,

@@ -80,9 +80,12 @@ int RunBenchmarks(const char* table_name, bool only_matmul) {
        threads = threads == 1 && all_threads > 1 ? all_threads : all_threads + 1) {
     const MachineLimits limits = cpu::MeasureMachineLimits(threads);
     std::printf(
-        "table %s, %d thread(s): stream %.1f GB/s, 8-bit dot %.0f GOP/s, float %.0f GFLOP/s\n",
+        "table %s, %d thread(s): stream %.1f GB/s, 8-bit dot %.0f GOP/s, bfloat16 %.0f GFLOP/s, "
+        "float "
+        "%.0f GFLOP/s\n",
         table->name, threads, limits.stream_bytes_per_second * 1e-9,
-        limits.byte_operations_per_second * 1e-9, limits.float_operations_per_second * 1e-9);
+        limits.byte_operations_per_second * 1e-9, limits.bfloat16_operations_per_second * 1e-9,
+        limits.float_operations_per_second * 1e-9);
     BenchmarkMatmul(*table, threads, limits);
     if (only_matmul) {
       continue;

@@ -12,6 +12,8 @@ TEST(MachineLimits, AreOfThisWorld) {
   EXPECT_LT(limits.stream_bytes_per_second, 1e13);
   EXPECT_GT(limits.float_operations_per_second, 1e7);
   EXPECT_LT(limits.float_operations_per_second, 1e13);
+  EXPECT_GT(limits.bfloat16_operations_per_second, 1e7);
+  EXPECT_LT(limits.bfloat16_operations_per_second, 1e14);
   EXPECT_GT(limits.byte_operations_per_second, 1e7);
   EXPECT_LT(limits.byte_operations_per_second, 1e14);
   EXPECT_GT(limits.clock_hz, 1e6);

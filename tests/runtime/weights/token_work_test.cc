@@ -44,8 +44,15 @@ constexpr int64_t kMixtureLayer =
 TEST(TokenWorkTest, OfAMixtureTheChosenExpertsCount) {
   const Plans plans = PlansOf(kMixture, {});
   const ShardPlan& plan = plans.ranks[0];
-  EXPECT_EQ(LayerWork(plan, plans.model()).products, 3 * kMixtureLayer);
-  EXPECT_EQ(DecodeWork(plan, plans.model()).products, 3 * kMixtureLayer + 64 * 320);
+  EXPECT_EQ(LayerWork(plan, plans.model()).AllProducts(), 3 * kMixtureLayer);
+  EXPECT_EQ(DecodeWork(plan, plans.model()).AllProducts(), 3 * kMixtureLayer + 64 * 320);
+  // Routers are F32, all else is BF16.
+  const auto of_kind = [&](kernels::ActivationKind kind) {
+    return LayerWork(plan, plans.model()).products[static_cast<size_t>(kind)];
+  };
+  EXPECT_EQ(of_kind(kernels::ActivationKind::kFloat32), 3 * 64 * 8);
+  EXPECT_EQ(of_kind(kernels::ActivationKind::kBFloat16), 3 * (kMixtureLayer - 64 * 8));
+  EXPECT_EQ(of_kind(kernels::ActivationKind::kInt8), 0);
 
   int64_t embedding = 0;
   int64_t experts = 0;
@@ -54,8 +61,8 @@ TEST(TokenWorkTest, OfAMixtureTheChosenExpertsCount) {
     for (const PlannedSlice& slice : tensor.slices) {
       all += slice.arena_bytes;
       embedding += tensor.role == spec::Role::kEmbedding ? slice.arena_bytes : 0;
-      experts += spec::RoleOf(tensor.role).place == spec::Place::kEveryExpert ? slice.arena_bytes
-                                                                              : 0;
+      experts +=
+          spec::RoleOf(tensor.role).place == spec::Place::kEveryExpert ? slice.arena_bytes : 0;
     }
   }
   EXPECT_EQ(DecodeWork(plan, plans.model()).bytes, all - embedding - experts / 8 * 5);
@@ -68,7 +75,7 @@ TEST(TokenWorkTest, SharedExpertsAndLatentHeadsCountWhole) {
   const int64_t attention =
       64 * 48 + 48 * (8 * 32) + 64 * (32 + 8) + 32 * 8 * (24 + 16) + 8 * 16 * 64;
   const int64_t mixture = 64 * 16 + (4 + 1) * (3 * 64 * 24);
-  EXPECT_EQ(LayerWork(plans.ranks[0], plans.model()).products,
+  EXPECT_EQ(LayerWork(plans.ranks[0], plans.model()).AllProducts(),
             3 * attention + 3 * 64 * 128 + 2 * mixture);
 }
 
@@ -77,7 +84,7 @@ TEST(TokenWorkTest, RanksShareTheWorkAndStagesTheLayers) {
   int64_t first_stage = 0;
   int64_t all = 0;
   for (const ShardPlan& plan : plans.ranks) {
-    const int64_t products = LayerWork(plan, plans.model()).products;
+    const int64_t products = LayerWork(plan, plans.model()).AllProducts();
     all += products;
     first_stage += plan.part.first_stage ? products : 0;
   }
