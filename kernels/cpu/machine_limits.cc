@@ -83,99 +83,39 @@ __attribute__((target("avx2"))) uint64_t ReadAvx2(const uint64_t* data, int64_t 
                                _mm256_extract_epi64(all, 2) ^ _mm256_extract_epi64(all, 3));
 }
 
-// Twelve independent sums in registers 0 to 11, as assembly: compilers put copies between
-// intrinsics.
-float MultiplyAvx2(int64_t iterations) {
-  __asm__ volatile(
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,14,15\n"
-      "vpxor %%ymm\\n, %%ymm\\n, %%ymm\\n\n"
-      ".endr\n"
-      "1:\n"
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n"
-      "vfmadd231ps %%ymm15, %%ymm14, %%ymm\\n\n"
-      ".endr\n"
-      "dec %0\n"
-      "jnz 1b\n"
-      : "+r"(iterations)
-      :
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
-  return static_cast<float>(iterations);
-}
+// A function that repeats `operation` on twelve independent sums in registers 0 to 11, as assembly:
+// compilers put copies between intrinsics. `clear` zeroes register n.
+#define TRIREME_COMPUTE_LOOP(Name, clear, operation)                                           \
+  float Name(int64_t iterations) {                                                             \
+    __asm__ volatile(".irp n,0,1,2,3,4,5,6,7,8,9,10,11,14,15\n" clear                          \
+                     "\n"                                                                      \
+                     ".endr\n"                                                                 \
+                     "1:\n"                                                                    \
+                     ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n" operation                            \
+                     "\n"                                                                      \
+                     ".endr\n"                                                                 \
+                     "dec %0\n"                                                                \
+                     "jnz 1b\n"                                                                \
+                     : "+r"(iterations)                                                        \
+                     :                                                                         \
+                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
+                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");    \
+    return static_cast<float>(iterations);                                                     \
+  }
 
-float DotAvx2(int64_t iterations) {
-  __asm__ volatile(
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,14,15\n"
-      "vpxor %%ymm\\n, %%ymm\\n, %%ymm\\n\n"
-      ".endr\n"
-      "1:\n"
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n"
-      "vpmaddubsw %%ymm15, %%ymm14, %%ymm12\n"
-      "vpmaddwd %%ymm14, %%ymm12, %%ymm13\n"
-      "vpaddd %%ymm13, %%ymm\\n, %%ymm\\n\n"
-      ".endr\n"
-      "dec %0\n"
-      "jnz 1b\n"
-      : "+r"(iterations)
-      :
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
-  return static_cast<float>(iterations);
-}
-
-float MultiplyAvx512(int64_t iterations) {
-  __asm__ volatile(
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,14,15\n"
-      "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n\n"
-      ".endr\n"
-      "1:\n"
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n"
-      "vfmadd231ps %%zmm15, %%zmm14, %%zmm\\n\n"
-      ".endr\n"
-      "dec %0\n"
-      "jnz 1b\n"
-      : "+r"(iterations)
-      :
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
-  return static_cast<float>(iterations);
-}
-
-float DotAvx512(int64_t iterations) {
-  __asm__ volatile(
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,14,15\n"
-      "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n\n"
-      ".endr\n"
-      "1:\n"
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n"
-      "vpdpbusd %%zmm15, %%zmm14, %%zmm\\n\n"
-      ".endr\n"
-      "dec %0\n"
-      "jnz 1b\n"
-      : "+r"(iterations)
-      :
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
-  return static_cast<float>(iterations);
-}
-
-float DotBFloat16(int64_t iterations) {
-  __asm__ volatile(
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,14,15\n"
-      "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n\n"
-      ".endr\n"
-      "1:\n"
-      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n"
-      "vdpbf16ps %%zmm15, %%zmm14, %%zmm\\n\n"
-      ".endr\n"
-      "dec %0\n"
-      "jnz 1b\n"
-      : "+r"(iterations)
-      :
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
-  return static_cast<float>(iterations);
-}
+TRIREME_COMPUTE_LOOP(MultiplyAvx2, "vpxor %%ymm\\n, %%ymm\\n, %%ymm\\n",
+                     "vfmadd231ps %%ymm15, %%ymm14, %%ymm\\n")
+TRIREME_COMPUTE_LOOP(DotAvx2, "vpxor %%ymm\\n, %%ymm\\n, %%ymm\\n",
+                     "vpmaddubsw %%ymm15, %%ymm14, %%ymm12\n"
+                     "vpmaddwd %%ymm14, %%ymm12, %%ymm13\n"
+                     "vpaddd %%ymm13, %%ymm\\n, %%ymm\\n")
+TRIREME_COMPUTE_LOOP(MultiplyAvx512, "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n",
+                     "vfmadd231ps %%zmm15, %%zmm14, %%zmm\\n")
+TRIREME_COMPUTE_LOOP(DotAvx512, "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n",
+                     "vpdpbusd %%zmm15, %%zmm14, %%zmm\\n")
+TRIREME_COMPUTE_LOOP(DotBFloat16, "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n",
+                     "vdpbf16ps %%zmm15, %%zmm14, %%zmm\\n")
+#undef TRIREME_COMPUTE_LOOP
 #endif
 
 struct Loops {
